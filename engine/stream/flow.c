@@ -283,16 +283,14 @@ hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
 
 /* -- What a core takes -------------------------------------------------- */
 
-/* Returns: TRUE if cores may take from a ready set of a stage that has a place
-   for them. */
+/* Returns: TRUE if cores may take from a ready set of a stage where they have a
+   place. */
 static gboolean
-may_take (HassStream *stream, guint s, gboolean caller)
+is_open (HassStream *stream, guint s, gboolean caller)
 {
   HassStageState *stage = &stream->stages[s];
   guint64 n
       = atomic_load_explicit (&stage->ready.n_tokens, memory_order_relaxed);
-  if (stage->linked && !hass_stage_has_place (stage))
-    return FALSE;
   if (stage->linked
       && atomic_load_explicit (&stage->cores.n_tokens, memory_order_relaxed)
              > 0)
@@ -305,6 +303,15 @@ may_take (HassStream *stream, guint s, gboolean caller)
              && !(caller
                   && hass_stream_caller_declines (
                       stream, s, hass_stream_n_waiting (stream) + n)));
+}
+
+/* Returns: TRUE if cores may take from a ready set of a stage. */
+static gboolean
+may_take (HassStream *stream, guint s, gboolean caller)
+{
+  HassStageState *stage = &stream->stages[s];
+  return (!stage->linked || hass_stage_has_place (stage))
+         && is_open (stream, s, caller);
 }
 
 /* Takes a batch from a ready set of a stage, a single token where the strategy
@@ -337,7 +344,12 @@ take_ready (HassStream *stream, HassWorker *worker, guint s)
     {
       if (stage->linked && !hass_stage_reserve (stage))
         return NULL;
-      HassBatch *batch = pop_ready (stream, worker, stage);
+      /* Another core may have had the place since may_take(), and the strategy
+         may have learnt from it that cores should take no more. */
+      HassBatch *batch
+          = stage->linked && !is_open (stream, s, worker->index == 0)
+                ? NULL
+                : pop_ready (stream, worker, stage);
       if (!batch)
         {
           if (stage->linked)

@@ -57,8 +57,10 @@ hass_stage_reserve (HassStageState *stage)
   guint most = most_of (stage);
   guint n = atomic_load_explicit (&stage->running, memory_order_relaxed);
   while (n < most)
+    /* Acquire pairs with the release of the place by another core: what the
+       strategy has said since is seen. */
     if (atomic_compare_exchange_weak_explicit (&stage->running, &n, n + 1,
-                                               memory_order_relaxed,
+                                               memory_order_acquire,
                                                memory_order_relaxed))
       return TRUE;
   return FALSE;
