@@ -344,9 +344,6 @@ hass_round_element (const HassRound *round, guint64 unit)
                                : division->load.size;
 }
 
-/* Returns: whether some class of devices cannot run the units of @e, which one
-   grant or pull has taken. The first one tells, since a range holds units of
-   one mask. */
 /* Counts units that the counter's core or GPU has finished, @work and @busy_ns
    in all. Wait-free. Thread safety: the counter's one writer. */
 static inline void
@@ -371,6 +368,9 @@ hass_counter_add (HassCounter *c, guint64 units, double work, gint64 busy_ns)
   atomic_store_explicit (&c->turns, turns + 1, memory_order_release);
 }
 
+/* Returns: whether some class of devices cannot run the units of @e, which one
+   grant or pull has taken. The first one tells, since a range holds units of
+   one mask. */
 static inline gboolean
 hass_round_is_exclusive (const HassRound *round, HassExtent e)
 {

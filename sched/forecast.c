@@ -217,8 +217,10 @@ hass_forecast_all_known (const HassForecast *f, const HassRound *round)
   return TRUE;
 }
 
-gint64
-hass_forecast_core_units (const HassForecast *f, const HassRound *round)
+/* Returns the number of units that the cores were granted in this round and
+   have not finished. */
+static gint64
+core_units (const HassForecast *f, const HassRound *round)
 {
   return f->seats[f->u->cpu].units
          - (gint64)hass_round_progress (round, f->u->cpu).units;
@@ -229,7 +231,7 @@ hass_forecast_busy (const HassForecast *f, const HassRound *round, guint device)
 {
   if (device != f->u->cpu)
     return f->seats[device].n_bundles > 0;
-  return hass_forecast_core_units (f, round) > 0;
+  return core_units (f, round) > 0;
 }
 
 double
@@ -258,8 +260,8 @@ hass_forecast_core_free_ns (const HassForecast *f, const HassRound *round,
 double
 hass_forecast_busy_cores (const HassForecast *f, const HassRound *round)
 {
-  gint64 begun = hass_forecast_core_units (f, round)
-                 - (gint64)hass_units_cpu_share (f->u, round);
+  gint64 begun
+      = core_units (f, round) - (gint64)hass_units_cpu_share (f->u, round);
   if (!hass_forecast_busy (f, round, f->u->cpu))
     return 0;
   return f->u->env->cost == HASS_COST_UNKNOWN

@@ -133,10 +133,6 @@ gboolean hass_forecast_all_known (const HassForecast *f,
 gboolean hass_forecast_busy (const HassForecast *f, const HassRound *round,
                              guint device);
 
-/* Returns the number of units that the cores were granted in this round and
-   have not finished. */
-gint64 hass_forecast_core_units (const HassForecast *f, const HassRound *round);
-
 /* Return the predicted time until a GPU has done what it holds, and until a
    core is free, where a unit takes a core unit_ns; in ns. */
 double hass_forecast_queue_ns (const HassForecast *f, guint device);

@@ -274,15 +274,11 @@ hass_units_fill_next (const HassUnits *u, const HassRound *round, guint device)
 
 /* -- Bytes -------------------------------------------------------------- */
 
-gsize
-hass_units_middle_bytes (const HassRound *round)
-{
-  guint64 front = hass_round_front (round), back = hass_round_back (round);
-  return back > front ? hass_round_input_bytes (round, (front + back) / 2) : 0;
-}
-
+/* The unit in the middle of those that wait stands for all. */
 gboolean
 hass_units_are_data (const HassRound *round)
 {
-  return hass_units_middle_bytes (round) >= DATA_BYTES;
+  guint64 front = hass_round_front (round), back = hass_round_back (round);
+  return back > front
+         && hass_round_input_bytes (round, (front + back) / 2) >= DATA_BYTES;
 }

@@ -124,10 +124,6 @@ double hass_units_fill_work (const HassUnits *u, guint device);
 double hass_units_fill_next (const HassUnits *u, const HassRound *round,
                              guint device);
 
-/* Returns the input bytes of one unit in the middle of those that wait; 0: none
-   waits. */
-gsize hass_units_middle_bytes (const HassRound *round);
-
 /* Returns TRUE if the waiting units have so much input that copying it takes
    longer than a launch. */
 gboolean hass_units_are_data (const HassRound *round);

@@ -82,13 +82,15 @@ gint64
 hass_decide_again_ns (HassJob *job, const HassSlot *slot, guint device)
 {
   const HassSeat *seat = &slot->seats[device];
-  if (seat->state != HASS_SEAT_WAIT || seat->again_ns > 0)
-    return seat->state == HASS_SEAT_WAIT ? seat->again_ns : 0;
+  if (seat->state != HASS_SEAT_WAIT)
+    return 0;
+  if (seat->again_ns > 0)
+    return seat->again_ns;
   gint64 first_ns = 0;
   for (guint d = 0; d < job->n_devices; d++)
     {
       gint64 late_ns = hass_decide_late_ns (job, d);
-      if (late_ns > 0 && late_ns > job->engine->now (job)
+      if (late_ns > 0 && job->engine->now (job) < late_ns
           && (first_ns == 0 || late_ns < first_ns))
         first_ns = late_ns;
     }

@@ -59,8 +59,7 @@ task_ns (const HassFlowState *state, gint worker)
 {
   const HassChoice *c = (const HassChoice *)state;
   return worker < 0 ? mean_ns (c->task)
-                    : hass_device_pace_ns (c->graph,
-                                           &c->graph->placing->devices[worker],
+                    : hass_device_pace_ns (&c->graph->placing->devices[worker],
                                            c->task->codelet);
 }
 

@@ -45,7 +45,7 @@ find_times_locked (Outlook *o)
       double *row = &o->times_ns[c * o->n_workers];
       row[0] = atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
       for (guint i = 0; i < p->n_devices; i++)
-        row[1 + i] = hass_device_pace_ns (o->graph, &p->devices[i], codelet);
+        row[1 + i] = hass_device_pace_ns (&p->devices[i], codelet);
     }
 }
 

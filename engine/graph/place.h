@@ -188,8 +188,7 @@ guint32 hass_place_able_locked (const HassGraph *graph,
                                 const HassGraphTask *task);
 
 /* predict.c */
-double hass_device_pace_ns (const HassGraph *graph,
-                            const HassGraphDevice *device,
+double hass_device_pace_ns (const HassGraphDevice *device,
                             const HassCodeletState *codelet);
 double hass_devices_wait_ns_locked (const HassGraph *graph, guint32 devices,
                                     gboolean to_come);

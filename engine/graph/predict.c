@@ -25,10 +25,9 @@ link_ns (const HassGraph *graph, const HassGraphDevice *device, double bytes)
 
 /* Returns: the time of a task on a device; 1: unknown, so that tasks count. */
 double
-hass_device_pace_ns (const HassGraph *graph, const HassGraphDevice *device,
+hass_device_pace_ns (const HassGraphDevice *device,
                      const HassCodeletState *codelet)
 {
-  (void)graph;
   guint ns = device->codelets[codelet->index].ns;
   return ns > 0 ? ns : MAX (codelet->device_ns, 1);
 }
@@ -188,12 +187,11 @@ hass_device_task_home_ns (const HassGraph *graph, const HassGraphDevice *device,
                     (double)here->home_bytes / (double)here->n_tasks);
 }
 
-/* Returns: the sum of a time over the tasks that a device holds. */
+/* Returns: how long the tasks that a device holds take it, or with @home the
+   copies home of what they write. */
 static double
 sum_held_ns_locked (const HassGraph *graph, const HassGraphDevice *device,
-                    double (*task_ns) (const HassGraph *,
-                                       const HassGraphDevice *,
-                                       const HassCodeletState *))
+                    gboolean home)
 {
   const HassPlacing *p = graph->placing;
   double ns = 0;
@@ -201,7 +199,10 @@ sum_held_ns_locked (const HassGraph *graph, const HassGraphDevice *device,
     {
       const HassCodeletState *codelet = g_ptr_array_index (p->codelets, c);
       guint n = device->codelets[codelet->index].n_held;
-      ns += n > 0 ? n * task_ns (graph, device, codelet) : 0;
+      if (n > 0)
+        ns += n
+              * (home ? hass_device_task_home_ns (graph, device, codelet)
+                      : hass_device_pace_ns (device, codelet));
     }
   return ns;
 }
@@ -210,7 +211,7 @@ sum_held_ns_locked (const HassGraph *graph, const HassGraphDevice *device,
 double
 hass_device_home_ns_locked (const HassGraph *graph, HassGraphDevice *device)
 {
-  double ns = sum_held_ns_locked (graph, device, hass_device_task_home_ns);
+  double ns = sum_held_ns_locked (graph, device, TRUE);
   return MAX (ns, leaving_ns_locked (graph, device));
 }
 
@@ -219,7 +220,7 @@ hass_device_home_ns_locked (const HassGraph *graph, HassGraphDevice *device)
 double
 hass_device_held_ns_locked (const HassGraph *graph, HassGraphDevice *device)
 {
-  double ns = sum_held_ns_locked (graph, device, hass_device_pace_ns);
+  double ns = sum_held_ns_locked (graph, device, FALSE);
   return MAX (ns, HOME_PART * leaving_ns_locked (graph, device));
 }
 

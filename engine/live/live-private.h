@@ -173,9 +173,9 @@ void hass_helpers_close (HassHelpers *helpers);
 void hass_helpers_unref (HassHelpers *helpers);
 
 /* spare.c */
-HassSpare *hass_spare_new (const HassCpuPool *pool);
+HassSpare *hass_spare_new (HassCpuPool *pool);
 void hass_spare_unref (HassSpare *spare);
-void hass_spare_begin (HassSpare *spare, HassCpuPool *pool);
+void hass_spare_begin (HassSpare *spare);
 void hass_spare_end (HassSpare *spare);
 gboolean hass_spare_wanted (const HassSpare *spare);
 

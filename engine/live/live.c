@@ -120,7 +120,7 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
   live->job = job;
   live->core_task = hass_live_core_task;
   live->helpers = hass_helpers_new (job);
-  live->spare = hass_spare_new (pool);
+  live->spare = hass_spare_new (live->has_proxies ? pool : NULL);
   job->driver = live;
 }
 

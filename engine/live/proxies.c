@@ -60,7 +60,7 @@ open_device (HassProxy *p)
   job->devices[p->d].opens_at_ns = begin + takes;
   pthread_mutex_unlock (&job->decision);
   hass_live_changed (job); /* who waits for the device knows for how long */
-  hass_spare_begin (p->live->spare, p->live->pool);
+  hass_spare_begin (p->live->spare);
   gboolean ok = p->ops.open (p->device, &p->farm, &error);
   hass_spare_end (p->live->spare);
   pthread_mutex_lock (&job->decision);

@@ -18,6 +18,7 @@
 
 struct HassSpare
 {
+  HassCpuPool *pool; /* constant */
   pthread_mutex_t lock;
   pthread_cond_t changed;
   guint n_openings;   /* under the lock */
@@ -29,11 +30,12 @@ struct HassSpare
 
 /* Returns: NULL if the pool, which may be NULL, leaves no core. */
 HassSpare *
-hass_spare_new (const HassCpuPool *pool)
+hass_spare_new (HassCpuPool *pool)
 {
   if (!pool || hass_cpu_pool_cores (pool) < LEAST_CORES)
     return NULL;
   HassSpare *spare = g_new0 (HassSpare, 1);
+  spare->pool = pool;
   pthread_mutex_init (&spare->lock, NULL);
   pthread_cond_init (&spare->changed, NULL);
   atomic_init (&spare->refs, 1);
@@ -68,7 +70,7 @@ idle (gpointer data)
 
 /* A device is being opened, until hass_spare_end (). */
 void
-hass_spare_begin (HassSpare *spare, HassCpuPool *pool)
+hass_spare_begin (HassSpare *spare)
 {
   if (!spare)
     return;
@@ -81,7 +83,7 @@ hass_spare_begin (HassSpare *spare, HassCpuPool *pool)
     return;
   atomic_fetch_add_explicit (&spare->refs, 1, memory_order_relaxed);
   atomic_store_explicit (&spare->wanted, TRUE, memory_order_relaxed);
-  hass_cpu_pool_enqueue (pool, idle, spare);
+  hass_cpu_pool_enqueue (spare->pool, idle, spare);
 }
 
 void

@@ -228,7 +228,8 @@ hass_stream_note_running (HassStream *stream, const HassWorker *worker,
 }
 
 /* Books the time that a batch took at its stage, and announces it; from now on
-   the worker is not at the stage any more. */
+   the worker is not at the stage any more. Time is counted first, with release:
+   who sees a token, or a helper's time, sees the time that holds it. */
 void
 hass_stream_count (HassStream *stream, HassWorker *worker,
                    const HassBatch *batch, gint64 begin_ns, gint64 end_ns)
@@ -245,9 +246,6 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
     atomic_store_explicit (&c->token_ns,
                            before > 0 ? 0.75 * before + 0.25 * one : one,
                            memory_order_relaxed);
-    /* Release: who sees a token, or a helper's time, sees the time that holds
-     * it.
-     */
 #define ADD(field, value)                                                      \
   atomic_store_explicit (                                                      \
       &c->field,                                                               \

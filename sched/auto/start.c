@@ -40,6 +40,7 @@
    time that they alone would need for the rest of it. A guess: more costs more
    if the GPU is of no use. */
 #define WAIT_PART 0.025
+
 /* -- What GPUs show ----------------------------------------------------- */
 
 static gboolean
