@@ -111,11 +111,13 @@ la_tiles (gsize n, gsize rows, gsize cols, guint n_cores)
   return best;
 }
 
-/* Tiles are square. FEW panels keep most of the work off the longest path,
-   whose tasks a GPU computes at a small part of its rate; gemm of tiles below
-   LEAST does not fill a GPU, and takes less time than its launch. */
-#define GPU_FEW 16
-#define GPU_LEAST 1024
+/* Tiles are square. The smaller they are, the more calls there are, of which
+   each takes the thread of the GPU 12 us and more: so they are as large as
+   leaves FEW panels, of which the GPU computes one while it updates others.
+   Below LEAST the calls take longer than the GPU needs, and beyond MOST copies
+   and the first panel do. Measured on an H200: doc/results/dataflow-gpu.md. */
+#define GPU_FEW 8
+#define GPU_LEAST 1280
 #define GPU_MOST 2048
 #define GPU_STEP 256
 /* What a GPU takes for each column of a panel beside the arithmetic, in
