@@ -13,6 +13,8 @@
 
 #include <hass/cuda.h>
 
+struct LaPlan;
+
 struct LaDevice
 {
   std::mutex lock; /* the rest */
@@ -20,7 +22,32 @@ struct LaDevice
   cusolverDnHandle_t solver;
   cudaMemPool_t pool;
   cudaStream_t stream; /* of the present call */
+  LaPlan *plans;       /* the one that was used last is first */
 };
+
+/* Of the tiles [@rows * @n] that an operation works on. */
+struct LaShape
+{
+  HassLaType type;
+  gboolean upper;
+  gsize rows, n;
+};
+
+/* See cublas_plan.cu. @ended: when its last run has. */
+struct LaPlan
+{
+  LaPlan *next;
+  LaShape shape;
+  gpointer memory, workspace;
+  cudaEvent_t ended;
+  gboolean has_run;
+  cudaGraphExec_t graph; /* from the second run on */
+};
+
+/* Enqueues the same launches with the same addresses whenever it is called for
+   a plan. */
+typedef gboolean (*LaLaunchFunc) (LaDevice *d, gconstpointer data,
+                                  GError **error);
 
 static inline cublasOperation_t
 la_op (gboolean transpose)
@@ -62,6 +89,16 @@ la_release (const LaDevice *d, gpointer memory)
 {
   cudaFreeAsync (memory, d->stream);
 }
+
+/* A plan whose @memory, of @bytes, which depend on the shape, the present
+   stream can use until la_plan_leave(). NULL with an error. */
+LaPlan *la_plan_take (LaDevice *d, const LaShape *shape, gsize bytes,
+                      GError **error);
+/* Enqueues what @launch enqueues. */
+gboolean la_plan_run (LaDevice *d, LaPlan *p, LaLaunchFunc launch,
+                      gconstpointer data, GError **error);
+/* After the last call that uses the memory was enqueued, in any case. */
+gboolean la_plan_leave (LaDevice *d, LaPlan *p, GError **error);
 
 /* cublas_trsm.cu: the trsm of gpu-private.h. */
 gboolean la_cublas_trsm (gpointer device, const LaBlasCall *calls, guint n,

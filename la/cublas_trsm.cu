@@ -6,7 +6,8 @@
    gemm from the inverted diagonal blocks of the factor, as MAGMA does (Tomov et
    al. 2010; Du Croz and Higham 1992 for the errors), with one step of
    refinement, without which the factor of an ill-conditioned matrix is wrong.
-   Tiles of one panel are solved as one, since a launch takes 10 us of a core.
+   Tiles of one panel are solved as one, and the launches between the copies of
+   them are a plan's (cublas_plan.cu).
 
    Thread safety: see cublas-private.h. */
 #include "cublas-private.h"
@@ -215,88 +216,126 @@ rows_of (const LaBlasCall *c)
   return c->upper ? c->n : c->m;
 }
 
-/* Tiles, and the one on which they lie one below the other, or beside each
-   other in memory if they are by rows. */
-struct Stack
+/* The memory of a plan: the tiles to be solved with their factor lie one below
+   the other in @b, or beside each other in memory if they are by rows. */
+struct Room
 {
-  void *tile[LA_GPU_MOST], *at[LA_GPU_MOST];
-  int m[LA_GPU_MOST], n[LA_GPU_MOST], ld[LA_GPU_MOST], ld_at;
+  Factor f;
+  gsize rows;
+  Matrix b, solved;
+  gpointer products;
+  gsize bytes;
 };
 
-/* Copies tiles into the stack, or back: a block has a column of memory. */
-template <typename T>
-static __global__ void
-copy (Stack s, int back)
+static Room
+room_at (const LaShape *shape, gsize block, gpointer memory)
 {
-  int i = blockIdx.y, j = blockIdx.x;
-  if (j >= s.n[i])
-    return;
-  T *tile = (T *)s.tile[i] + (size_t)j * s.ld[i];
-  T *at = (T *)s.at[i] + (size_t)j * s.ld_at;
-  for (int k = threadIdx.x; k < s.m[i]; k += blockDim.x)
-    if (back)
-      tile[k] = at[k];
-    else
-      at[k] = tile[k];
+  HassLaType type = shape->type;
+  gboolean upper = shape->upper;
+  gsize n = shape->n, rows = shape->rows, number = la_number_bytes (type);
+  gsize ld = upper ? n : rows;
+  guint8 *at = (guint8 *)memory;
+  Room r = { { n, block }, rows };
+  r.f.l = { type, upper, at, n, 0 };
+  r.f.lower = { type, upper, at += n * n * number, n, 0 };
+  r.f.inverse = { type, upper, at += n * n * number, n, 0 };
+  r.b = { type, upper, at += n * n * number, ld, 0 };
+  r.solved = { type, upper, at += rows * n * number, ld, 0 };
+  r.products = at += rows * n * number;
+  r.bytes = (gsize)(at - (guint8 *)memory) + n * block / 2 * number;
+  return r;
 }
 
-/* Copies the tiles of @n calls into @whole, or back. */
-static gboolean
-copy_tiles (const LaDevice *d, const LaBlasCall *calls, guint n,
-            const Matrix &whole, gboolean back, GError **error)
+/* Matrices that are copied: a factor, and tiles. */
+struct Copies
 {
-  Stack s = {};
+  const void *from[1 + LA_GPU_MOST];
+  void *to[1 + LA_GPU_MOST];
+  int m[1 + LA_GPU_MOST], n[1 + LA_GPU_MOST];
+  int ld_from[1 + LA_GPU_MOST], ld_to[1 + LA_GPU_MOST];
+};
+
+/* A block has a column of memory. */
+template <typename T>
+static __global__ void
+copy (Copies c)
+{
+  int i = blockIdx.y, j = blockIdx.x;
+  if (j >= c.n[i])
+    return;
+  const T *from = (const T *)c.from[i] + (size_t)j * c.ld_from[i];
+  T *to = (T *)c.to[i] + (size_t)j * c.ld_to[i];
+  for (int k = threadIdx.x; k < c.m[i]; k += blockDim.x)
+    to[k] = from[k];
+}
+
+/* Copies the factor of @n calls and their tiles into the room, or what is
+   solved back. */
+static gboolean
+copy_tiles (const LaDevice *d, const LaBlasCall *calls, guint n, const Room *r,
+            gboolean back, GError **error)
+{
+  Copies c = {};
   gsize row = 0;
   int columns = 0;
-  for (guint i = 0; i < n; i++)
+  guint at = 0;
+  if (!back)
     {
-      const LaBlasCall *c = &calls[i];
-      s.tile[i] = c->c;
-      s.at[i] = whole.at (row, 0).data;
-      s.m[i] = c->m;
-      s.n[i] = c->n;
-      s.ld[i] = c->ldc;
-      row += rows_of (c);
-      columns = MAX (columns, c->n);
+      columns = c.m[at] = c.n[at] = c.ld_to[at] = (int)r->f.n;
+      c.from[at] = calls->a;
+      c.to[at] = r->f.l.data;
+      c.ld_from[at++] = calls->lda;
     }
-  s.ld_at = (int)whole.ld;
-  dim3 grid (columns, n);
-  if (whole.type == HASS_LA_FLOAT)
-    copy<float><<<grid, THREADS, 0, d->stream>>> (s, back);
+  for (guint i = 0; i < n; i++, at++)
+    {
+      const LaBlasCall *call = &calls[i];
+      const Matrix &m = back ? r->solved : r->b;
+      void *there = m.at (row, 0).data;
+      c.from[at] = back ? there : call->c;
+      c.to[at] = back ? call->c : there;
+      c.m[at] = call->m;
+      c.n[at] = call->n;
+      c.ld_from[at] = back ? (int)m.ld : call->ldc;
+      c.ld_to[at] = back ? call->ldc : (int)m.ld;
+      row += rows_of (call);
+      columns = MAX (columns, call->n);
+    }
+  dim3 grid (columns, at);
+  if (r->b.type == HASS_LA_FLOAT)
+    copy<float><<<grid, THREADS, 0, d->stream>>> (c);
   else
-    copy<double><<<grid, THREADS, 0, d->stream>>> (s, back);
+    copy<double><<<grid, THREADS, 0, d->stream>>> (c);
   return hass_cuda_check (cudaGetLastError (), "copy tiles", error);
 }
 
-/* Solves the tiles of @n calls with one factor of @n columns. */
+/* LaLaunchFunc: data is a Room. */
+static gboolean
+launch (LaDevice *d, gconstpointer data, GError **error)
+{
+  const Room *r = (const Room *)data;
+  return invert_blocks (d, r->f, r->products, error)
+         && substitute (d, r->rows, r->f, r->b, r->solved, error);
+}
+
+/* Solves the tiles of @n calls with one factor of @n columns. Tiles have rows
+   of all sizes, so there is room for a multiple of @n. */
 static gboolean
 solve (LaDevice *d, const LaBlasCall *calls, guint n_calls, gsize n,
        gsize block, GError **error)
 {
-  const LaBlasCall *c = calls;
-  gboolean upper = c->upper;
-  gsize rows = 0, bytes = la_number_bytes (c->type);
-  gpointer memory = NULL;
+  LaShape shape = { calls->type, calls->upper, 0, n };
   for (guint i = 0; i < n_calls; i++)
-    rows += rows_of (&calls[i]);
-  gsize ld = upper ? n : rows, room = n * block / 2;
-  if (!la_get_memory (d, (2 * n * n + room + 2 * rows * n) * bytes, &memory,
-                      error))
+    shape.rows += rows_of (&calls[i]);
+  shape.rows = (shape.rows + n - 1) / n * n;
+  LaPlan *p
+      = la_plan_take (d, &shape, room_at (&shape, block, NULL).bytes, error);
+  if (!p)
     return FALSE;
-  guint8 *at = (guint8 *)memory;
-  Factor f = { n, block };
-  f.l = { c->type, upper, (guint8 *)c->a, (gsize)c->lda, 0 };
-  f.lower = { c->type, upper, at, n, 0 };
-  f.inverse = { c->type, upper, at += n * n * bytes, n, 0 };
-  gpointer products = at += n * n * bytes;
-  Matrix b = { c->type, upper, at += room * bytes, ld, 0 };
-  Matrix solved = { c->type, upper, at + rows * n * bytes, ld, 0 };
-  gboolean ok = copy_tiles (d, calls, n_calls, b, FALSE, error)
-                && invert_blocks (d, f, products, error)
-                && substitute (d, rows, f, b, solved, error)
-                && copy_tiles (d, calls, n_calls, solved, TRUE, error);
-  la_release (d, memory);
-  return ok;
+  Room r = room_at (&shape, block, p->memory);
+  gboolean ok = copy_tiles (d, calls, n_calls, &r, FALSE, error)
+                && la_plan_run (d, p, launch, &r, error)
+                && copy_tiles (d, calls, n_calls, &r, TRUE, error);
+  return la_plan_leave (d, p, ok ? error : NULL) && ok;
 }
 
 /* Calls in a row with one factor are solved together, up to ENOUGH rows. */
