@@ -413,6 +413,8 @@ gboolean hass_emitter_make_room (HassEmitter *emitter);
 
 /* fate.c */
 void hass_job_stop (HassJob *job, GError *error);
+void hass_job_fail (HassJob *job, HassError code, const char *format, ...)
+    G_GNUC_PRINTF (3, 4);
 void hass_job_check_deadline (HassJob *job, gint64 now_ns);
 
 /* account.c */

@@ -68,12 +68,10 @@ hass_execute_check (HassJob *job, const HassBlock *block)
   if (!copied || (!in && !out))
     return TRUE;
   const char *what = in ? "input" : "output";
-  hass_job_stop (job,
-                 g_error_new (HASS_ERROR, HASS_ERROR_INVALID,
-                              "farm '%s': load %" G_GUINT64_FORMAT
-                              ": %s is NULL, but %s_bytes is %zu",
-                              job->farm->name, block->seq, what, what,
-                              in ? block->input_bytes : block->output_bytes));
+  hass_job_fail (job, HASS_ERROR_INVALID,
+                 "load %" G_GUINT64_FORMAT ": %s is NULL, but %s_bytes is %zu",
+                 block->seq, what, what,
+                 in ? block->input_bytes : block->output_bytes);
   return FALSE;
 }
 
