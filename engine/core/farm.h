@@ -121,7 +121,7 @@ hass_farm_noun (const HassFarm *farm)
 }
 
 /* Returns: TRUE if the block has an input or output without an address;
-   hass_execute_check() decides whether that is an error. */
+   hass_results_check() decides whether that is an error. */
 static inline gboolean
 hass_block_is_nowhere (const HassBlock *block)
 {

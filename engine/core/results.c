@@ -59,7 +59,7 @@ hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
    the bound of the pool. Returns: FALSE if the address is missing; the farm is
    stopped. */
 gboolean
-hass_execute_check (HassJob *job, const HassBlock *block)
+hass_results_check (HassJob *job, const HassBlock *block)
 {
   gboolean in = !block->input && block->input_bytes > 0 && !job->farm->bundle;
   gboolean out
@@ -203,9 +203,9 @@ take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
 /* Takes over the accumulator and the results of a bundle whose outputs are in
    host memory. Returns: the number of units for which that failed. */
 guint32
-hass_execute_bundle_results (HassWorker *worker, HassSlot *slot, HassExtent e,
-                             const HassBlock *blocks, gsize n_blocks,
-                             const HassBundleDone *done)
+hass_results_of_bundle (HassWorker *worker, HassSlot *slot, HassExtent e,
+                        const HassBlock *blocks, gsize n_blocks,
+                        const HassBundleDone *done)
 {
   HassJob *job = worker->job;
   const HassFarm *farm = job->farm;
@@ -251,7 +251,7 @@ hass_execute_bundle_results (HassWorker *worker, HassSlot *slot, HassExtent e,
 }
 
 void
-hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
+hass_results_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
                       HassExtent e, const char *why)
 {
   HassBlock block;
