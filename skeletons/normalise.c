@@ -43,8 +43,8 @@ hass_farm_limits (HassFarm *farm, gsize pool_loads, gsize pool_bytes,
 static gboolean
 invalid (const HassFarm *farm, GError **error, const char *what)
 {
-  g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID, "farm '%s': %s",
-               farm->name, what);
+  g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID, "%s '%s': %s",
+               hass_farm_noun (farm), farm->name, what);
   return FALSE;
 }
 
@@ -62,8 +62,8 @@ check_workers (const HassFarm *farm, GError **error)
       if (!wrong)
         continue;
       g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-                   "farm '%s': the worker for kind \"%s\" %s", farm->name,
-                   w->kind, wrong);
+                   "%s '%s': the worker for kind \"%s\" %s",
+                   hass_farm_noun (farm), farm->name, w->kind, wrong);
       return FALSE;
     }
   return TRUE;
@@ -118,8 +118,9 @@ check_devices (const HassFarm *farm, GError **error)
       HassDeviceOps ops;
       if (hass_device_ops_read (&ops, run->devices[i], error))
         continue;
-      g_prefix_error (error, "farm '%s': device %u of %u: ", farm->name, i,
-                      run->n_devices);
+      g_prefix_error (error,
+                      "%s '%s': device %u of %u: ", hass_farm_noun (farm),
+                      farm->name, i, run->n_devices);
       return FALSE;
     }
   return TRUE;
@@ -134,9 +135,9 @@ check_reserved (const HassFarm *farm, GError **error)
     if (farm->run->reserved[i])
       {
         g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-                     "farm '%s': run.reserved[%u] is set: the option is of a "
+                     "%s '%s': run.reserved[%u] is set: the option is of a "
                      "later version",
-                     farm->name, i);
+                     hass_farm_noun (farm), farm->name, i);
         return FALSE;
       }
   return TRUE;

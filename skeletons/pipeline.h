@@ -34,8 +34,10 @@ HASS_BEGIN_DECLS
  * @generate: emits the loads with hass_emitter_emit(); or NULL. It blocks while
  *   the pipeline is full. With one core and no other device, what is emitted
  *   has passed all stages when hass_emitter_emit() returns, so a generator
- *   that waits for its input holds no load back. With more cores this holds
- *   for loads that wait for a CALLER stage only until the next emission.
+ *   that waits for its input holds no load back. With more cores loads
+ *   wait for a CALLER stage until the next emission if another core has
+ *   computed the stages before; where these take less time than waking a core,
+ *   the thread that emits computes them.
  * @loads: [@n_loads] loads known at the beginning; must stay valid. With both
  *   @loads and @generate, these come first.
  * @n_loads: number of loads.

@@ -58,17 +58,17 @@ hass_farm_check_settings (const HassFarm *farm, gsize window, GError **error)
   for (gsize i = 0; i < G_N_ELEMENTS (rules); i++)
     if (rules[i].wrong)
       {
-        g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID, "farm '%s': %s",
-                     farm->name, rules[i].what);
+        g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID, "%s '%s': %s",
+                     hass_farm_noun (farm), farm->name, rules[i].what);
         return FALSE;
       }
   gint empty = empty_constant (farm);
   if (empty < 0)
     return TRUE;
   g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-               "farm '%s': constant %d of %u has %zu bytes, but its data is "
+               "%s '%s': constant %d of %u has %zu bytes, but its data is "
                "NULL",
-               farm->name, empty, farm->n_constants,
+               hass_farm_noun (farm), farm->name, empty, farm->n_constants,
                farm->constants[empty].bytes);
   return FALSE;
 }

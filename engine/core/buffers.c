@@ -162,10 +162,8 @@ hass_emitter_buffer (HassEmitter *emitter, gsize bytes)
   pthread_mutex_unlock (&job->buffer_lock);
   if (b)
     return b->data;
-  hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_NO_MEMORY,
-                                   "farm '%s': there is no memory for a "
-                                   "buffer of %zu bytes",
-                                   job->farm->name, bytes));
+  hass_job_fail (job, HASS_ERROR_NO_MEMORY,
+                 "there is no memory for a buffer of %zu bytes", bytes);
   return NULL;
 }
 
@@ -207,12 +205,9 @@ hass_buffer_claim (HassJob *job, const HassLoad *load, guint64 seq,
     }
   pthread_mutex_unlock (&job->buffer_lock);
   if (wrong)
-    hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                                     "farm '%s': %sload %" G_GUINT64_FORMAT
-                                     ": HASS_LOAD_BUFFER %s",
-                                     job->farm->name,
-                                     nested ? "a load emitted by " : "", seq,
-                                     wrong));
+    hass_job_fail (job, HASS_ERROR_MISUSE,
+                   "%sload %" G_GUINT64_FORMAT ": HASS_LOAD_BUFFER %s",
+                   nested ? "a load emitted by " : "", seq, wrong);
   return !wrong;
 }
 
@@ -250,9 +245,9 @@ hass_buffer_recycle (HassJob *job, const HassLoad *load, guint64 seq)
     }
   pthread_mutex_unlock (&job->buffer_lock);
   if (!claimed)
-    hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                                     "farm '%s': load %" G_GUINT64_FORMAT
-                                     ": HASS_LOAD_BUFFER is set, but its "
-                                     "input lies in no buffer that was emitted",
-                                     job->farm->name, seq));
+    hass_job_fail (job, HASS_ERROR_MISUSE,
+                   "load %" G_GUINT64_FORMAT
+                   ": HASS_LOAD_BUFFER is set, but its input lies in no "
+                   "buffer that was emitted",
+                   seq);
 }

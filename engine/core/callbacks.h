@@ -45,6 +45,11 @@ typedef struct _HassWorker HassWorker;
  * lock during that call that a worker takes. If it returns FALSE, the farm ends
  * by its error policy: HASS_ON_ERROR_STOP lists what is not finished,
  * HASS_ON_ERROR_CONTINUE finishes what was emitted.
+ *
+ * A farm returns after its generator, and nothing wakes a generator that waits
+ * in a call of its own, such as read(): neither a deadline nor a cancellation.
+ * It should wait for some ms at a time, as poll() does with a time limit, and
+ * return once hass_emitter_stopping() is TRUE.
  */
 typedef gboolean (*HassGenerateFunc) (HassEmitter *emitter, gpointer user_data,
                                       GError **error);
@@ -89,7 +94,8 @@ gboolean hass_emitter_emit_array (HassEmitter *emitter, const HassLoad *loads,
  */
 gpointer hass_emitter_buffer (HassEmitter *emitter, gsize bytes);
 
-/* Returns: TRUE if the farm is stopping and the generator should return. */
+/* Returns: TRUE if the farm is stopping (cancelled, past its deadline, failed)
+   and the generator should return. On the generator's thread. */
 gboolean hass_emitter_stopping (HassEmitter *emitter);
 
 /* -- Partitioning and bundling ------------------------------------------ */
@@ -376,7 +382,8 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  *   affinity mask and the cgroup allow.
  * @on_error: error policy.
  * @cancellable: cancelling it stops the farm; not owned; or NULL.
- * @deadline_ms: the farm stops this many ms after its beginning; 0: never.
+ * @deadline_ms: the farm stops this many ms after its beginning; 0: never. It
+ *   returns when the callbacks that run then have returned.
  * @progress: called at intervals; not in virtual time; or NULL.
  * @progress_data: last argument of @progress.
  * @progress_interval_ms: in ms; 0: 200.

@@ -25,7 +25,7 @@ compute (HassJob *job, HassWorker *worker, const HassBlock *block,
                         worker->nested ? worker->nested->len : 0 };
   GError *error = NULL;
   if (G_UNLIKELY (hass_block_is_nowhere (block))
-      && !hass_execute_check (job, block))
+      && !hass_results_check (job, block))
     {
       hass_job_add_unfinished (job, block->seq, 1, 0, 0,
                                "its input or output is NULL");

@@ -111,8 +111,17 @@ hass_farm_takes_tasks (const HassFarm *farm)
   return farm->tag_bytes > 0;
 }
 
+/* Returns: what messages call the farm, before its name. */
+static inline const char *
+hass_farm_noun (const HassFarm *farm)
+{
+  return farm->kind == HASS_FARM_PIPELINE   ? "pipeline"
+         : farm->kind == HASS_FARM_DATAFLOW ? "dataflow"
+                                            : "farm";
+}
+
 /* Returns: TRUE if the block has an input or output without an address;
-   hass_execute_check() decides whether that is an error. */
+   hass_results_check() decides whether that is an error. */
 static inline gboolean
 hass_block_is_nowhere (const HassBlock *block)
 {

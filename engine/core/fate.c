@@ -38,7 +38,8 @@ hass_engine_callback (void)
   static __thread char text[128];
   if (!hass_callback.what)
     return NULL;
-  g_snprintf (text, sizeof text, "the %s of farm '%s'", hass_callback.what,
+  g_snprintf (text, sizeof text, "the %s of %s '%s'", hass_callback.what,
+              hass_farm_noun (hass_callback.job->farm),
               hass_callback.job->farm->name);
   return text;
 }
@@ -59,6 +60,19 @@ hass_job_stop (HassJob *job, GError *error)
   job->engine->changed (job);
 }
 
+/* Makes the farm end early, with a message that begins with its name. */
+void
+hass_job_fail (HassJob *job, HassError code, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  GError *error = g_error_new_valist (HASS_ERROR, (gint)code, format, args);
+  va_end (args);
+  g_prefix_error (&error, "%s '%s': ", hass_farm_noun (job->farm),
+                  job->farm->name);
+  hass_job_stop (job, error);
+}
+
 /* Stops the farm if it has a deadline and @now_ns is past that. */
 void
 hass_job_check_deadline (HassJob *job, gint64 now_ns)
@@ -66,11 +80,9 @@ hass_job_check_deadline (HassJob *job, gint64 now_ns)
   if (job->deadline_ns == 0 || now_ns < job->deadline_ns
       || hass_job_stopping (job))
     return;
-  hass_job_stop (job,
-                 g_error_new (HASS_ERROR, HASS_ERROR_DEADLINE,
-                              "farm '%s': its deadline of %" G_GINT64_FORMAT
-                              " ms has passed",
-                              job->farm->name, job->farm->run->deadline_ms));
+  hass_job_fail (job, HASS_ERROR_DEADLINE,
+                 "its deadline of %" G_GINT64_FORMAT " ms has passed",
+                 job->farm->run->deadline_ms);
 }
 
 /* Stops the farm because a load's cost is not finite or negative; the slow path
@@ -79,12 +91,11 @@ void
 hass_job_refuse_cost (HassJob *job, const HassLoad *load, guint64 seq)
 {
   gboolean task = job->farm->kind == HASS_FARM_FUNCTION;
-  hass_job_stop (
-      job, g_error_new (HASS_ERROR, HASS_ERROR_INVALID,
-                        "farm '%s': %s %" G_GUINT64_FORMAT
-                        " has the expected %s %g; it must lie between 0 and %g",
-                        job->farm->name, task ? "task" : "load", seq,
-                        task ? "time" : "cost", load->cost, G_MAXFLOAT));
+  hass_job_fail (job, HASS_ERROR_INVALID,
+                 "%s %" G_GUINT64_FORMAT
+                 " has the expected %s %g; it must lie between 0 and %g",
+                 task ? "task" : "load", seq, task ? "time" : "cost",
+                 load->cost, G_MAXFLOAT);
 }
 
 /* -- Loads that cannot run ---------------------------------------------- */
@@ -129,15 +140,13 @@ hass_job_check_devices (HassJob *job, const HassSpan *span, const guint64 *seq)
     return i == span->n;
   guint kinds = span->loads[(span->base + i) & span->mask].flags
                 & (HASS_LOAD_CPU | HASS_LOAD_GPU | HASS_LOAD_KINDS);
-  hass_job_stop (job,
-                 g_error_new (HASS_ERROR, HASS_ERROR_NO_DEVICE,
-                              "farm '%s': task %" G_GUINT64_FORMAT
-                              " can only run on a %s, and none is present",
-                              job->farm->name, *seq + i,
-                              kinds == HASS_LOAD_CPU   ? "CPU"
-                              : kinds == HASS_LOAD_GPU ? "GPU"
-                                                       : "device of another "
-                                                         "kind"));
+  hass_job_fail (job, HASS_ERROR_NO_DEVICE,
+                 "task %" G_GUINT64_FORMAT
+                 " can only run on a %s, and none is present",
+                 *seq + i,
+                 kinds == HASS_LOAD_CPU   ? "CPU"
+                 : kinds == HASS_LOAD_GPU ? "GPU"
+                                          : "device of another kind");
   return FALSE;
 }
 
@@ -174,11 +183,10 @@ hass_engine_dead_handle (const char *function)
 {
   const HassCallback *in = &hass_callback;
   if (in->what)
-    hass_job_stop (in->job,
-                   g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                                "farm '%s': its %s called %s with an emitter, "
-                                "worker or graph of a farm that has ended",
-                                in->job->farm->name, in->what, function));
+    hass_job_fail (in->job, HASS_ERROR_MISUSE,
+                   "its %s called %s with an emitter, worker or graph of a "
+                   "farm that has ended",
+                   in->what, function);
   else
     g_warning ("%s called with an emitter, worker or graph of a farm that has "
                "ended",
@@ -196,10 +204,8 @@ hass_emitter_is_generating (HassEmitter *emitter, const char *function)
                 && emitter->emits != HASS_EMITS_NOTHING))
     return TRUE;
   if (job)
-    hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                                     "farm '%s': %s called outside its "
-                                     "generator",
-                                     job->farm->name, function));
+    hass_job_fail (job, HASS_ERROR_MISUSE, "%s called outside its generator",
+                   function);
   else
     hass_engine_dead_handle (function);
   return FALSE;
@@ -212,12 +218,12 @@ hass_job_takes (HassJob *job, gboolean tasks, const char *function)
 {
   if (G_LIKELY (tasks == hass_farm_takes_tasks (job->farm)))
     return TRUE;
-  hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                                   "farm '%s': %s called in a %s farm, which "
-                                   "takes %s",
-                                   job->farm->name, function,
-                                   tasks ? "data" : "function",
-                                   tasks ? "loads" : "tasks"));
+  hass_job_fail (job, HASS_ERROR_MISUSE, "%s called in a %s, which takes %s",
+                 function,
+                 job->farm->kind == HASS_FARM_PIPELINE ? "pipeline"
+                 : tasks                               ? "data farm"
+                                                       : "function farm",
+                 tasks ? "loads" : "tasks");
   return FALSE;
 }
 

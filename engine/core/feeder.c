@@ -265,8 +265,8 @@ hass_feeder_results (HassFeeder *f, const HassFeederPart *part,
     counted.exclusive = counted.work;
   for (gsize i = 0; i < part->n_blocks; i++)
     counted.halo += part->blocks[i].halo_before + part->blocks[i].halo_after;
-  counted.n_failed = hass_execute_bundle_results (
-      f->worker, round, e, part->blocks, part->n_blocks, done);
+  counted.n_failed = hass_results_of_bundle (f->worker, round, e, part->blocks,
+                                             part->n_blocks, done);
   return counted;
 }
 

@@ -43,7 +43,7 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
   if (!elsewhere)
     {
       HassDone counted = { .n = e.n, .n_failed = e.n, .part = TRUE };
-      hass_execute_refused (job, f->worker, round, e, message);
+      hass_results_refused (job, f->worker, round, e, message);
       hass_execute_count (job, f->worker, round, counted, 0, now_ns);
     }
   grant->failed |= elsewhere;

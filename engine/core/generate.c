@@ -181,9 +181,10 @@ hass_job_generate (HassJob *job)
       if (!ok && !hass_job_stopping (job))
         {
           g_prefix_error (&error,
-                          "farm '%s': generator failed after %" G_GUINT64_FORMAT
+                          "%s '%s': generator failed after %" G_GUINT64_FORMAT
                           " loads: ",
-                          farm->name, hass_load_pool_emitted (job->pool));
+                          hass_farm_noun (farm), farm->name,
+                          hass_load_pool_emitted (job->pool));
           if (farm->run->on_error == HASS_ON_ERROR_STOP)
             hass_job_stop (job, g_steal_pointer (&error));
           else

@@ -206,9 +206,10 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
   init_env (job, devices);
   if (!job->pool)
     g_set_error (error, HASS_ERROR, HASS_ERROR_OVERFLOW,
-                 "farm '%s': there is no memory for a pool of %zu loads of "
+                 "%s '%s': there is no memory for a pool of %zu loads of "
                  "%zu bytes",
-                 farm->name, farm->pool_loads, sizeof (HassLoad));
+                 hass_farm_noun (farm), farm->name, farm->pool_loads,
+                 sizeof (HassLoad));
   else if (listen (job, error) && make_source (job, error)
            && has_its_devices (job, error) && open_listeners (job, error))
     return job;

@@ -413,7 +413,11 @@ gboolean hass_emitter_make_room (HassEmitter *emitter);
 
 /* fate.c */
 void hass_job_stop (HassJob *job, GError *error);
+void hass_job_fail (HassJob *job, HassError code, const char *format, ...)
+    G_GNUC_PRINTF (3, 4);
 void hass_job_check_deadline (HassJob *job, gint64 now_ns);
+void hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
+                              gsize first, gsize count, const char *message);
 
 /* account.c */
 void hass_report_add_teardown (HassReport *report, gint64 makespan_ns);
@@ -440,10 +444,6 @@ void hass_accumulator_free (HassJob *job, const HassReduction *reduction,
                             gpointer accumulator);
 void hass_job_reduce (HassJob *job, const HassReduction *reduction,
                       gpointer *accumulators, gpointer into);
-
-/* fate.c, for pipelines */
-void hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
-                              gsize first, gsize count, const char *message);
 
 /* rounds.c */
 HassSlot *hass_job_begin_round (HassJob *job);
@@ -489,12 +489,11 @@ void hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
 guint32 hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot);
 
 /* results.c */
-guint32 hass_execute_bundle_results (HassWorker *worker, HassSlot *slot,
-                                     HassExtent extent, const HassBlock *blocks,
-                                     gsize n_blocks,
-                                     const HassBundleDone *done);
-void hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
+guint32 hass_results_of_bundle (HassWorker *worker, HassSlot *slot,
+                                HassExtent extent, const HassBlock *blocks,
+                                gsize n_blocks, const HassBundleDone *done);
+void hass_results_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
                            HassExtent extent, const char *why);
-gboolean hass_execute_check (HassJob *job, const HassBlock *block);
+gboolean hass_results_check (HassJob *job, const HassBlock *block);
 
 #endif

@@ -100,8 +100,8 @@ hass_decide_nobody_left (HassJob *job)
   g_autoptr (GString) why = g_string_new (NULL);
   guint64 known = MAX (hass_load_pool_emitted (job->pool), job->farm->n_loads);
   guint64 waiting = known - job->n_loads;
-  g_string_append_printf (why,
-                          "farm '%s': no device is left: ", job->farm->name);
+  g_string_append_printf (why, "%s '%s': no device is left: ",
+                          hass_farm_noun (job->farm), job->farm->name);
   if (waiting > 0)
     g_string_append_printf (why,
                             "%" G_GUINT64_FORMAT " %ss wait, the first is "

@@ -59,7 +59,7 @@ hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
    the bound of the pool. Returns: FALSE if the address is missing; the farm is
    stopped. */
 gboolean
-hass_execute_check (HassJob *job, const HassBlock *block)
+hass_results_check (HassJob *job, const HassBlock *block)
 {
   gboolean in = !block->input && block->input_bytes > 0 && !job->farm->bundle;
   gboolean out
@@ -68,12 +68,10 @@ hass_execute_check (HassJob *job, const HassBlock *block)
   if (!copied || (!in && !out))
     return TRUE;
   const char *what = in ? "input" : "output";
-  hass_job_stop (job,
-                 g_error_new (HASS_ERROR, HASS_ERROR_INVALID,
-                              "farm '%s': load %" G_GUINT64_FORMAT
-                              ": %s is NULL, but %s_bytes is %zu",
-                              job->farm->name, block->seq, what, what,
-                              in ? block->input_bytes : block->output_bytes));
+  hass_job_fail (job, HASS_ERROR_INVALID,
+                 "load %" G_GUINT64_FORMAT ": %s is NULL, but %s_bytes is %zu",
+                 block->seq, what, what,
+                 in ? block->input_bytes : block->output_bytes);
   return FALSE;
 }
 
@@ -205,9 +203,9 @@ take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
 /* Takes over the accumulator and the results of a bundle whose outputs are in
    host memory. Returns: the number of units for which that failed. */
 guint32
-hass_execute_bundle_results (HassWorker *worker, HassSlot *slot, HassExtent e,
-                             const HassBlock *blocks, gsize n_blocks,
-                             const HassBundleDone *done)
+hass_results_of_bundle (HassWorker *worker, HassSlot *slot, HassExtent e,
+                        const HassBlock *blocks, gsize n_blocks,
+                        const HassBundleDone *done)
 {
   HassJob *job = worker->job;
   const HassFarm *farm = job->farm;
@@ -253,7 +251,7 @@ hass_execute_bundle_results (HassWorker *worker, HassSlot *slot, HassExtent e,
 }
 
 void
-hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
+hass_results_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
                       HassExtent e, const char *why)
 {
   HassBlock block;

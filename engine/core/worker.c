@@ -56,31 +56,26 @@ hass_worker_stopping (const HassWorker *worker)
              && atomic_load_explicit (worker->unneeded, memory_order_relaxed));
 }
 
-/* Returns the misuse of @what, a function for units of farms. @instead: what to
-   call in a pipeline's stage. */
-static GError *
-outside_unit (const HassFarm *farm, const char *what, const char *instead)
-{
-  if (farm->kind == HASS_FARM_PIPELINE)
-    return g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                        "pipeline '%s': %s called in a pipeline, which has "
-                        "tokens in place of units: call %s",
-                        farm->name, what, instead);
-  return g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                      "farm '%s': %s called outside a cpu_worker, on another "
-                      "thread than its own, or with the worker of a loop's "
-                      "body",
-                      farm->name, what);
-}
-
+/* Returns: TRUE if @what, a function for units of farms, is called where it may
+   be; if not, the farm is stopped. @instead: what to call in a pipeline's
+   stage. */
 static gboolean
 in_unit (HassWorker *worker, const char *what, const char *instead)
 {
   if (G_LIKELY (hass_worker_is_current (worker) && worker->unit))
     return TRUE;
-  if (is_alive (worker, what))
-    hass_job_stop (worker->job,
-                   outside_unit (worker->job->farm, what, instead));
+  if (!is_alive (worker, what))
+    return FALSE;
+  if (worker->job->farm->kind == HASS_FARM_PIPELINE)
+    hass_job_fail (worker->job, HASS_ERROR_MISUSE,
+                   "%s called in a pipeline, which has tokens in place of "
+                   "units: call %s",
+                   what, instead);
+  else
+    hass_job_fail (worker->job, HASS_ERROR_MISUSE,
+                   "%s called outside a cpu_worker, on another thread than "
+                   "its own, or with the worker of a loop's body",
+                   what);
   return FALSE;
 }
 
@@ -92,10 +87,9 @@ hass_worker_result (HassWorker *worker, gconstpointer data, gsize bytes)
     return FALSE;
   if (!job->results)
     {
-      hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                                       "farm '%s': hass_worker_result called, "
-                                       "but the farm has no collector",
-                                       job->farm->name));
+      hass_job_fail (job, HASS_ERROR_MISUSE,
+                     "hass_worker_result called, but the farm has no "
+                     "collector");
       return FALSE;
     }
   const HassBlock *unit = worker->unit;

@@ -140,8 +140,8 @@ say_none (const HassFarm *farm, GError **error)
           g_string_append_printf (why, ": %s", text);
       }
   g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
-               "farm '%s' has only a GPU worker, and no GPU is present%s",
-               farm->name, why->str);
+               "%s '%s' has only a GPU worker, and no GPU is present%s",
+               hass_farm_noun (farm), farm->name, why->str);
 }
 
 /* -- All together ------------------------------------------------------- */

@@ -45,9 +45,9 @@ typedef enum
  *   not.
  * @is_supplied: (nullable): returns: TRUE if a core without work need not wait
  *   for some: the stage that binds has enough.
- * @waiting_ns: (nullable): returns: how long core 0 would take for what waits,
- *   in ns; 0: unknown. Where it is NULL the generating thread computes nothing
- *   between two loads.
+ * @waiting_ns: (nullable): returns: how long other cores would take for what
+ *   waits, in ns; < 0: unknown. Where it is NULL the generating thread
+ *   computes nothing between two loads.
  * @collect: (nullable): a proxy takes over what its device has computed.
  * @ask: (nullable): a proxy asks the strategy for a grant, which its feeder
  *   then has; returns: FALSE if there is none now.

@@ -93,8 +93,7 @@ cancelled (GCancellable *cancellable, gpointer data)
   (void)cancellable;
   atomic_load_explicit (&live->cancels, memory_order_acquire);
   HassJob *job = live->job;
-  hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_CANCELLED,
-                                   "farm '%s' was cancelled", job->farm->name));
+  hass_job_fail (job, HASS_ERROR_CANCELLED, "it was cancelled");
   atomic_fetch_add_explicit (&live->cancels, 1, memory_order_release);
 }
 

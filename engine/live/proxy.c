@@ -63,7 +63,7 @@ check_blocks (HassJob *job, const HassFeederPart *part)
 {
   for (gsize i = 0; i < part->n_blocks; i++)
     if (G_UNLIKELY (hass_block_is_nowhere (&part->blocks[i]))
-        && !hass_execute_check (job, &part->blocks[i]))
+        && !hass_results_check (job, &part->blocks[i]))
       return FALSE;
   return TRUE;
 }

@@ -33,10 +33,11 @@ hass_live_add_core (HassJob *job, guint inside)
 
 /* Returns: TRUE if the generating thread, while no other core is in the farm,
    should compute the tokens that wait rather than wake a core. It should if
-   these tokens, and those that it has computed since a core woken for earlier
-   ones would have left again, are less work than waking a core. If there is no
-   other core it should when a load has come after a pause; loads that come
-   faster wait and make a larger batch. */
+   what another core could compute of these tokens, and the time that this
+   thread has computed since a core woken for earlier ones would have left
+   again, are less than waking a core takes. If there is no other core it should
+   when a load has come after a pause; loads that come faster wait and make a
+   larger batch. */
 static gboolean
 cheaper_here (HassJob *job)
 {
@@ -51,7 +52,7 @@ cheaper_here (HassJob *job)
   if (live->n_helpers == 0)
     return generating_ns > HASS_SPIN_NS;
   double ns = live->course->waiting_ns (job);
-  return ns > 0
+  return ns >= 0
          && (double)(room_ns - live->since_room_ns) + ns
                 < (double)hass_live_wake_ns;
 }

@@ -461,7 +461,7 @@ hass_report_append (int fd, const HassReport *r, const char *farm,
   /* One write() for the whole line, as several processes may append to the file
      at once. */
   if (write (fd, line, bytes) != (ssize_t)bytes)
-    g_printerr ("hass: the report of farm '%s' could not be written: %s\n",
-                farm, g_strerror (errno));
+    g_printerr ("hass: the report of '%s' could not be written: %s\n", farm,
+                g_strerror (errno));
   close (fd);
 }

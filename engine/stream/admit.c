@@ -103,14 +103,22 @@ hass_stream_token_ns (const HassStream *stream, const HassWorker *worker,
   return ns;
 }
 
-/* Returns the time that a core takes for the loads that wait, in ns; 0: it is
-   unknown, or stages run on other devices as well. Any thread. */
+/* Returns the time that a core other than the generating thread's would take
+   for the loads that wait, in ns, to the first stage that only that thread can
+   compute; < 0: it is unknown, or stages run on other devices as well. Any
+   thread. */
 double
 hass_stream_waiting_ns (const HassStream *stream, const HassWorker *worker)
 {
-  return stream->linked ? 0
-                        : hass_stream_token_ns (stream, worker, 0)
-                              * (double)hass_stream_n_waiting (stream);
+  double ns = 0;
+  guint s = 0;
+  for (; s < stream->n_stages
+         && stream->stages[s].public.mode != HASS_STAGE_CALLER;
+       s++)
+    ns += hass_stream_stage_ns (stream, worker, s);
+  return stream->linked || (s > 0 && ns <= 0)
+             ? -1
+             : ns * (double)hass_stream_n_waiting (stream);
 }
 
 /* Returns the most tokens that this worker's next batch may have. */

@@ -17,10 +17,9 @@ check (const HassToken *token, HassWorker *worker, const char *function)
         return sw;
     }
   if (job)
-    hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                                     "pipeline '%s': %s called with a token "
-                                     "outside the call of its stage",
-                                     job->farm->name, function));
+    hass_job_fail (job, HASS_ERROR_MISUSE,
+                   "%s called with a token outside the call of its stage",
+                   function);
   else
     hass_engine_dead_handle (function);
   return NULL;

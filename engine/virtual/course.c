@@ -26,10 +26,8 @@ step (HassVirtualWorld *w)
           w, (HassVirtualDue){ .t = hass_virtual_later (w, w->clock, WAKE_NS),
                                .core = -1 });
       if (++w->n_wakes > MOST_WAKES)
-        hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
-                                         "'%s': all devices are kept waiting "
-                                         "while work waits",
-                                         job->farm->name));
+        hass_job_fail (job, HASS_ERROR_DEVICE,
+                       "all devices are kept waiting while work waits");
     }
   HassVirtualDue event = hass_virtual_pop (w);
   /* A wake-up after the last token or task is not the end. */

@@ -196,9 +196,7 @@ hass_virtual_check_stop (HassVirtualWorld *w)
   hass_job_check_deadline (job, w->clock);
   if (cancellable && g_cancellable_is_cancelled (cancellable)
       && !hass_job_stopping (job))
-    hass_job_stop (job,
-                   g_error_new (HASS_ERROR, HASS_ERROR_CANCELLED,
-                                "farm '%s' was cancelled", job->farm->name));
+    hass_job_fail (job, HASS_ERROR_CANCELLED, "it was cancelled");
 }
 
 /* -- State -------------------------------------------------------------- */

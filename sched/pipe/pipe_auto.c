@@ -37,11 +37,10 @@
       stream faster.
 
    Loses where a core holds the unit by which it is measured for longer than the
-   GPUs take for all others; where a stream is shorter than some hundred
-   bundles; where copies in both directions share a link, since the program
-   assumes that they do not; on a single core, which goes on with what waits at
-   an ordered stage before it feeds GPUs; and where few bundles in flight cannot
-   keep kernels and both directions of a link busy at once.
+   GPUs take for all others; in streams of less than some hundred bundles; where
+   copies in both directions share a link, which the program does not know; on
+   one core, which does what waits at an ordered stage before it feeds GPUs; and
+   where few bundles cannot keep kernels and both directions of a link busy.
 
    Thread safety: as hass/strategy.h. */
 #include "sched/units.h"
@@ -121,6 +120,8 @@ create (const HassStrategyEnv *env, GError **error)
   hass_paces_know (&s->paces, env->profile);
   hass_steady_init (&s->steady, &s->paces, env->parameters[LAUNCHES]);
   s->times = 1;
+  if (env->n_devices == 1 && env->devices[0].kind == HASS_DEVICE_CPU)
+    HASS_NOTE (env, "no device beside the cores: nothing to decide");
   return s;
 }
 

@@ -73,8 +73,31 @@ pipelines (void)
   CU_ASSERT_PTR_NULL (problem_of (node, "pipe-lp"));
   g_autoptr (JsonNode) wrong = measured ("auto,pipe-lp", script);
   program_says (problem_of (wrong, "auto"),
-                "auto does not serve the program's farms, which ran under "
+                "auto does not serve the program's pipelines, which ran under "
                 "'pipe-auto'");
+}
+
+/* Returns what hass-bakeoff prints first of a script; g_free(). */
+static char *
+head_of (const char *script)
+{
+  char *out = NULL;
+  g_autofree char *err = NULL;
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-bakeoff", "-n", "1", "-w",
+                                "0", "-s", "pipe-lp", "sh", "-c", script, NULL),
+                   0);
+  return out;
+}
+
+static void
+named (void)
+{
+  g_autofree char *program = program_path ("pipeline");
+  g_autofree char *one = g_strdup_printf ("%s " HASS_TOP "/README.md", program);
+  g_autofree char *two = two_skeletons ();
+  g_autofree char *of_one = head_of (one), *of_two = head_of (two);
+  program_says (of_one, "of the 1 pipeline of a run");
+  program_says (of_two, "of the 2 farms and pipelines of a run");
 }
 
 static void
@@ -94,5 +117,6 @@ HASS_TEST_SUITE (
     bakeoff_skeletons,
     { "the strategies of a pipeline are those that serve pipelines",
       pipelines },
+    { "what was measured is called what it is", named },
     { "a farm and a pipeline of one program have a strategy each",
       for_each_skeleton })

@@ -26,7 +26,7 @@ typedef struct
  * @failed_round: round of the problem, from 1; 0: a warm-up.
  * @farm_s: [rounds] double, sum of the makespans of the program's farms, in s.
  * @program_s: [rounds] double, from the start of the program to its end, in s.
- * @n_farms: number of farms in a run.
+ * @n_farms, @kinds: number of farms in a run, and a mask of their kinds.
  * @devices: BakeoffDevice.
  */
 typedef struct
@@ -35,9 +35,12 @@ typedef struct
   char *problem;
   guint failed_round;
   GArray *farm_s, *program_s;
-  guint n_farms;
+  guint n_farms, kinds;
   GArray *devices;
 } BakeoffEntry;
+
+/* Returns: what @n farms of these kinds are called; g_free(). */
+char *bakeoff_noun (guint kinds, guint n);
 
 BakeoffEntry *bakeoff_entry_new (const char *spec);
 void bakeoff_entry_free (BakeoffEntry *entry);

@@ -171,6 +171,24 @@ kind_of (JsonObject *o)
   return 0;
 }
 
+char *
+bakeoff_noun (guint kinds, guint n)
+{
+  static const struct
+  {
+    guint kinds;
+    const char *name;
+  } nouns[] = { { HASS_FARM_ANY, "farm" },
+                { HASS_FARM_PIPELINE, "pipeline" },
+                { HASS_FARM_DATAFLOW, "dataflow" } };
+  GString *text = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (nouns); i++)
+    if ((kinds ? kinds : HASS_FARM_ANY) & nouns[i].kinds)
+      g_string_append_printf (text, "%s%s%s", text->len > 0 ? " and " : "",
+                              nouns[i].name, n == 1 ? "" : "s");
+  return g_string_free (text, FALSE);
+}
+
 /* @entry: NULL: only what kinds of farms there are is wanted. */
 static void
 read_report (BakeoffEntry *entry, JsonObject *o, Reports *r)
@@ -252,15 +270,16 @@ problem_of (const BakeoffEntry *entry, const Reports *r, const BakeoffExit *e,
                             WEXITSTATUS (status), *said ? ": " : "", said);
   if (r->error)
     return g_strdup (r->error);
-  if (r->n_farms > 0 && r->n_served == 0 && !may_serve (entry, r->kinds))
-    return g_strdup_printf ("%s does not serve the program's farms, which ran "
+  if (r->n_farms == 0 || r->n_served > 0)
+    return NULL;
+  g_autofree char *noun = bakeoff_noun (r->kinds, 2);
+  if (!may_serve (entry, r->kinds))
+    return g_strdup_printf ("%s does not serve the program's %s, which ran "
                             "under '%s'",
-                            entry->spec, r->strategy);
-  if (r->n_farms > 0 && r->n_served == 0)
-    return g_strdup_printf ("its farms ran under '%s': the program chooses its "
-                            "strategy itself",
-                            r->strategy);
-  return NULL;
+                            entry->spec, noun, r->strategy);
+  return g_strdup_printf ("its %s ran under '%s': the program chooses its "
+                          "strategy itself",
+                          noun, r->strategy);
 }
 
 /* Runs the program and reads its reports. @entry: NULL: under no strategy of
@@ -311,6 +330,7 @@ bakeoff_run (BakeoffEntry *entry, char **program, double limit_s, guint round,
       entry->problem = problem_of (entry, &r, &e, limit_s);
       entry->failed_round = round;
       entry->n_farms = r.n_farms;
+      entry->kinds = r.kinds;
     }
   if (ok && !entry->problem && round > 0)
     {

@@ -74,13 +74,14 @@ append_table (GString *out, const BakeoffOutcome *o)
 {
   double unit_ns;
   const char *unit = draw_time_unit (rank_at (o, 0)->median_s * 1e9, &unit_ns);
-  guint n = rank_at (o, 0)->entry->n_farms;
+  const BakeoffEntry *first = rank_at (o, 0)->entry;
+  g_autofree char *noun = bakeoff_noun (first->kinds, first->n_farms);
   int width = 8;
   for (guint i = 0; i < o->ranks->len; i++)
     width = MAX (width, (int)strlen (rank_at (o, i)->entry->spec));
   if (o->by_farm)
-    g_string_append_printf (out, "times in %s, of the %u farm%s of a run\n",
-                            unit, n, n == 1 ? "" : "s");
+    g_string_append_printf (out, "times in %s, of the %u %s of a run\n", unit,
+                            first->n_farms, noun);
   else
     g_string_append_printf (out,
                             "times in %s, of the whole program: no farm "

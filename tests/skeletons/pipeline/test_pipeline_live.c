@@ -145,6 +145,7 @@ typedef struct
 {
   GThread *caller;
   guint64 emitted; /* number of the token that is being emitted */
+  guint64 most;    /* tokens */
   guint at_once;   /* stages' calls within the call that emitted the token */
 } Lonely;
 
@@ -165,7 +166,7 @@ emit_with_pauses (HassEmitter *emitter, gpointer data, GError **error)
 {
   Lonely *l = data;
   (void)error;
-  for (; l->at_once < LONELY && l->emitted < MOST_LONELY; l->emitted++)
+  for (; l->at_once < LONELY && l->emitted < l->most; l->emitted++)
     {
       if (!hass_emitter_emit (emitter, &pipe_loads ()[0]))
         return FALSE;
@@ -182,7 +183,7 @@ lonely_tokens (void)
   hass_live_wake_ns = 60 * (gint64)1000000000;
   for (guint n = 1; n < 3; n++)
     {
-      Lonely l = { .caller = g_thread_self () };
+      Lonely l = { .caller = g_thread_self (), .most = MOST_LONELY };
       const HassStage stages[]
           = { HASS_STAGE (.cpu = look_who),
               HASS_STAGE (.mode = HASS_STAGE_ORDERED, .cpu = look_who) };
@@ -194,6 +195,34 @@ lonely_tokens (void)
       pipe_must_run (&p);
       CU_ASSERT_TRUE (l.at_once >= LONELY);
     }
+  hass_live_wake_ns = wake_ns;
+}
+
+static gboolean
+sleep_long (HassToken *t, HassWorker *w, gpointer data, GError **error)
+{
+  (void)t, (void)w, (void)data, (void)error;
+  g_usleep (10000);
+  return TRUE;
+}
+
+/* A core could be woken in less time than a token takes, but not compute the
+   stage that takes it. */
+static void
+lonely_callers (void)
+{
+  gint64 wake_ns = hass_live_wake_ns;
+  hass_live_wake_ns = 8000000;
+  Lonely l = { .caller = g_thread_self (), .most = 4 * LONELY };
+  const HassStage stages[]
+      = { HASS_STAGE (.cpu = look_who),
+          HASS_STAGE (.mode = HASS_STAGE_CALLER, .cpu = sleep_long) };
+  HassPipeline p = pipe_new (stages, 2, 0);
+  p.generate = emit_with_pauses;
+  p.user_data = &l;
+  p.run.n_cores = 2;
+  pipe_must_run (&p);
+  CU_ASSERT_TRUE (l.at_once >= LONELY);
   hass_live_wake_ns = wake_ns;
 }
 
@@ -443,6 +472,8 @@ HASS_TEST_SUITE (
     { "brief tokens of a slow stream are computed by the thread that emits "
       "them",
       lonely_tokens },
+    { "and so are tokens that only wait long in a stage of that thread",
+      lonely_callers },
     { "stages of every mode may run nested loops", nested_loops },
     { "several pipelines run at once", several_at_once },
     { "no callback of a pipeline can start a farm or a pipeline",
