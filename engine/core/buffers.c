@@ -2,7 +2,8 @@
 /* buffers.c: host memory for the loads of a generator, which is used again when
    the loads are finished. Sizes are rounded up to powers of two, so that loads
    of many sizes share few kinds of buffers and memory stays bounded. Where the
-   farm has GPUs, large buffers are pinned (page-locked, for fast copies).
+   farm has GPUs, large buffers are pinned (page-locked, for fast copies), but
+   not while none is to be started (HassJob.alone).
 
    DESIGN.
    1. Claims. A load with HASS_LOAD_BUFFER claims the buffer that its input lies
@@ -11,6 +12,8 @@
    2. The last buffer. The generator may emit further loads of the buffer that
       it got last, so that buffer is not free before the generator asks for the
       next one.
+   3. Buffers that were not pinned while no GPU was to be started are not used
+      again later, but freed, so that what follows is pinned.
 
    Thread safety: hass_emitter_buffer by the generator; claim and recycle by any
    thread. */
@@ -120,12 +123,36 @@ free_if_unused_locked (HassJob *job, Buffer *b)
   g_ptr_array_add (free_ones_locked (job, b->bytes), b);
 }
 
-/* Returns a new buffer, pinned if it is large and the farm has GPUs; NULL if
-   there is too little memory. */
+/* Returns: TRUE if a buffer is pinned that is made now: it is large, and the
+   farm has GPUs. */
+static gboolean
+is_to_be_pinned (const HassJob *job, gsize bytes)
+{
+  return bytes >= PIN_BYTES && job->n_devices > (job->cpu >= 0)
+         && !atomic_load_explicit (&job->alone, memory_order_relaxed);
+}
+
+/* Returns a free buffer of @bytes, or NULL. */
+static Buffer *
+reuse_locked (HassJob *job, gsize bytes)
+{
+  GPtrArray *free_ones = free_ones_locked (job, bytes);
+  while (free_ones->len > 0)
+    {
+      Buffer *b = g_ptr_array_steal_index_fast (free_ones, free_ones->len - 1);
+      if (b->pinned || !is_to_be_pinned (job, bytes))
+        return b;
+      g_ptr_array_remove_index (job->all_buffers,
+                                first_behind (job, b->data) - 1);
+    }
+  return NULL;
+}
+
+/* Returns a new buffer; NULL if there is too little memory. */
 static Buffer *
 new_buffer_locked (HassJob *job, gsize bytes)
 {
-  gboolean pinned = bytes >= PIN_BYTES && job->n_devices > (job->cpu >= 0);
+  gboolean pinned = is_to_be_pinned (job, bytes);
   gpointer data = pinned ? hass_memory_alloc (bytes, NULL) : NULL;
   pinned = data != NULL;
   if (!data && posix_memalign (&data, HASS_CACHE_LINE, bytes) != 0)
@@ -151,11 +178,9 @@ hass_emitter_buffer (HassEmitter *emitter, gsize bytes)
   job->last_buffer = NULL;
   if (b)
     free_if_unused_locked (job, b);
-  GPtrArray *free_ones = free_ones_locked (job, rounded);
-  if (free_ones->len > 0)
-    b = g_ptr_array_steal_index_fast (free_ones, free_ones->len - 1);
-  else
-    b = rounded < bytes ? NULL : new_buffer_locked (job, rounded);
+  b = reuse_locked (job, rounded);
+  if (!b && rounded >= bytes)
+    b = new_buffer_locked (job, rounded);
   job->last_buffer = b;
   if (b)
     b->is_free = b->emitted = FALSE;

@@ -2,6 +2,7 @@
 /* feeder.c: the course of the grants and parts of one device. The DESIGN
    paragraph and the thread-safety line are in feeder.h. */
 #include "feeder.h"
+#include "job-private.h"
 
 /* A device is given up after this many parts of grants in a row have failed. A
    guess: lower, and a passing fault costs a whole device; higher, and a broken

@@ -3,6 +3,7 @@
    the DESIGN paragraph in feeder.h.
    Thread safety: the feeder's thread. */
 #include "feeder.h"
+#include "job-private.h"
 
 static gboolean
 cpu_can_take (const HassFeeder *f, const HassRound *round, HassExtent e)

@@ -104,6 +104,11 @@ void hass_open_follow (HassJob *job, HassWorker *worker, const HassSlot *slot,
                        HassExtent extent, const HassDone *done);
 
 /* results.c */
+guint32 hass_results_of_bundle (HassWorker *worker, HassSlot *slot,
+                                HassExtent extent, const HassBlock *blocks,
+                                gsize n_blocks, const HassBundleDone *done);
+void hass_results_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
+                           HassExtent extent, const char *why);
 
 /* How much the worker had emitted when a unit began, so that what the unit has
    added can be dropped if it fails. */
@@ -144,5 +149,7 @@ gboolean hass_job_collect (const HassResultItem *record, gpointer job);
    variable for tests. */
 extern gint64 hass_late_ns;
 gint64 hass_decide_late_ns (const HassJob *job, guint device);
+void hass_decide_completed (HassJob *job, HassSlot *slot,
+                            const HassCompletion *done);
 
 #endif

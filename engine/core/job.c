@@ -176,6 +176,8 @@ make_source (HassJob *job, GError **error)
   job->source = source;
   if (job->engine->real_time)
     job->samplers = hass_samplers_begin (&job->env, farm->strategy);
+  if (job->samplers)
+    job->loads_before = hass_samplers_loads (job->samplers);
   job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
   if (job->strategy && source->started)
     source->started (job);
@@ -361,6 +363,7 @@ store_samples (HassJob *job, gint64 makespan_ns)
       const HassTotals *t = &job->totals[d];
       devices[d] = (HassSampled){ t->bundles, t->work, t->lost };
     }
+  hass_samplers_had_loads (job->samplers, hass_load_pool_emitted (job->pool));
   hass_samplers_store (job->samplers, devices, makespan_ns);
 }
 

@@ -308,6 +308,9 @@ struct HassJob
   _Atomic gboolean full, counted; /* no room in the pool; units may make it */
   /* a pipeline has work for the calling thread alone; a hint for its emitter */
   _Atomic gboolean caller_wanted;
+  /* no device beside the CPU pool is started for now, so memory is not pinned
+   */
+  _Atomic gboolean alone;
   _Atomic gboolean stop;
   _Atomic guint n_ended; /* slots in the state ENDED */
   _Atomic guint n_taken; /* number of slots in use */
@@ -334,6 +337,7 @@ struct HassJob
   HassDeviceSummary *summary;
   /* under decision; for the profile store; NULL: nothing is measured */
   struct HassSamplers *samplers;
+  guint64 loads_before; /* of a pipeline's last run; constant; 0: unknown */
 
   _Atomic guint64 units_done, bytes_done, loads_done;
 
@@ -471,8 +475,6 @@ gint64 hass_decide_again_ns (HassJob *job, const HassSlot *slot, guint device);
 gboolean hass_decide_gpu (HassJob *job, HassSlot *slot, guint device,
                           HassExtent *extent, HassGrant *grant);
 void hass_decide_report_cpu (HassJob *job, HassSlot *slot);
-void hass_decide_completed (HassJob *job, HassSlot *slot,
-                            const HassCompletion *done);
 gboolean hass_decide_give_cpu (HassRound *round, guint32 n);
 gboolean hass_decide_stalled (HassJob *job, HassSlot *slot);
 void hass_decide_note (HassJob *job, guint device, const char *why);
@@ -489,11 +491,6 @@ void hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
 guint32 hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot);
 
 /* results.c */
-guint32 hass_results_of_bundle (HassWorker *worker, HassSlot *slot,
-                                HassExtent extent, const HassBlock *blocks,
-                                gsize n_blocks, const HassBundleDone *done);
-void hass_results_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
-                           HassExtent extent, const char *why);
 gboolean hass_results_check (HassJob *job, const HassBlock *block);
 
 #endif

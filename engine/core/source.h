@@ -15,12 +15,13 @@ struct HassSlot;
  * HassRest: what is left of a pipeline or dataflow.
  * @shown: a device of a kind has computed something.
  * @more: work may come, or the time of what has come is unknown.
+ * @alone: cores may be through before a device would be open: none is opened.
  * @ns: time in which the open devices of that kind would compute what has come,
  *   if other devices did nothing, in ns.
  */
 typedef struct
 {
-  gboolean shown, more;
+  gboolean shown, more, alone;
   double ns;
 } HassRest;
 

@@ -51,7 +51,7 @@ gboolean
 hass_proxy_has_turn (const HassProxy *p, HassProxyWatch *w, gint64 now_ns)
 {
   HassRest rest = p->job->source->rest (p->job, p->d);
-  if (hass_job_stopping (p->job))
+  if (rest.alone || hass_job_stopping (p->job))
     return FALSE;
   if (!rest.shown)
     return !another_is_first (p, w, now_ns);

@@ -66,6 +66,8 @@ HassProfileRate *hass_profile_find (const HassStrategyEnv *env,
                                     const char *strategy);
 void hass_profile_look (const HassStrategyEnv *env, gint64 fresh_s,
                         HassProfileRate *rates);
+double hass_profile_look_work (const HassStrategyEnv *env, guint device,
+                               gint64 fresh_s);
 gboolean hass_profile_has_parts (const char *farm_name);
 gboolean hass_profile_add (const HassStrategyEnv *farms, guint n_farms,
                            const HassProfileSample *samples, gint64 within_s);
@@ -78,8 +80,11 @@ typedef struct HassStageSamplers HassStageSamplers;
 HassStageSamplers *hass_stage_samplers_begin (HassStrategyEnv *env);
 void hass_stage_samplers_free (HassStageSamplers *s);
 void hass_stage_samplers_observe (HassStageSamplers *s, const HassServed *done);
+guint64 hass_stage_samplers_loads (const HassStageSamplers *s);
+void hass_stage_samplers_had_loads (HassStageSamplers *s, guint64 loads);
 void hass_stage_samplers_store (HassStageSamplers *s,
-                                const HassSampled *devices, gint64 within_s);
+                                const HassSampled *devices, gint64 run_ns,
+                                gint64 within_s);
 void hass_stages_store_codelets (const HassStrategyEnv *env,
                                  const HassProfiledCodelet *codelets, guint n,
                                  gint64 within_s);

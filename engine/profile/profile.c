@@ -270,6 +270,25 @@ hass_profile_look (const HassStrategyEnv *env, gint64 fresh_s,
   pthread_mutex_unlock (&store.lock);
 }
 
+/* Returns: the mean work of a unit in the device's last run of the farm, if
+   that was within the last @fresh_s seconds; else 0. */
+double
+hass_profile_look_work (const HassStrategyEnv *env, guint device,
+                        gint64 fresh_s)
+{
+  g_autofree char *path = hass_profile_path ();
+  gint64 since_s = g_get_real_time () / G_USEC_PER_SEC - fresh_s;
+  if (!path)
+    return 0;
+  pthread_mutex_lock (&store.lock);
+  refresh_locked (path);
+  HassProfileEntry *entry = look_up_locked (env, device);
+  double work = entry->updated_s >= since_s ? entry->unit_work : 0;
+  hass_profile_entry_free (entry);
+  pthread_mutex_unlock (&store.lock);
+  return work;
+}
+
 static gboolean
 find_parts_locked (const char *farm_name)
 {

@@ -186,6 +186,19 @@ hass_samplers_served (HassSamplers *samplers, const HassServed *done)
     hass_stage_samplers_observe (samplers->stages, done);
 }
 
+guint64
+hass_samplers_loads (const HassSamplers *samplers)
+{
+  return samplers->stages ? hass_stage_samplers_loads (samplers->stages) : 0;
+}
+
+void
+hass_samplers_had_loads (HassSamplers *samplers, guint64 loads)
+{
+  if (samplers->stages)
+    hass_stage_samplers_had_loads (samplers->stages, loads);
+}
+
 static double
 latency (const Sampler *s)
 {
@@ -234,7 +247,7 @@ hass_samplers_store (HassSamplers *s, const HassSampled *devices, gint64 run_ns)
   if (s->stages)
     {
       if (!is_short)
-        hass_stage_samplers_store (s->stages, devices, within_s);
+        hass_stage_samplers_store (s->stages, devices, run_ns, within_s);
       return;
     }
   guint n = s->env->n_devices;

@@ -40,6 +40,11 @@ void hass_samplers_served (HassSamplers *samplers, const HassServed *done);
 void hass_samplers_store (HassSamplers *samplers, const HassSampled *devices,
                           gint64 run_ns);
 
+/* How many loads the last run of a pipeline had, 0: unknown or a farm; and how
+   many this one has had. */
+guint64 hass_samplers_loads (const HassSamplers *samplers);
+void hass_samplers_had_loads (HassSamplers *samplers, guint64 loads);
+
 /* Of a dataflow: stages.c, except the last one. */
 gboolean hass_profile_has_codelets (const HassStrategyEnv *env);
 void hass_profile_look_codelet (const HassStrategyEnv *env,

@@ -12,6 +12,10 @@
    strategy that gives a device nothing because of its rate adds no sample, so
    rates expire after a day and are measured again.
 
+   The pipeline itself has an entry for the CPU pool, as if it were a farm whose
+   units are its runs, of which each has the work of its loads: so it is known
+   how many loads the last run had.
+
    A dataflow likewise has an entry for each device and codelet, of the work
    that the user's hints say, or of 1 for each task: a core's time says how
    tasks are handed out, even where only cores can run them.
@@ -36,6 +40,8 @@ struct HassStageSamplers
   const HassStrategyEnv *env;
   HassPaces paces;
   HassProfileRate *known; /* [n_classes * n_devices] */
+  guint64 loads_before;   /* of the last run; 0: unknown */
+  guint64 loads;          /* of this one */
 };
 
 /* Returns: whether more than one device can run a class. */
@@ -95,7 +101,22 @@ hass_stage_samplers_begin (HassStrategyEnv *env)
   s->known = known;
   env->profile = known;
   hass_paces_init (&s->paces, env);
+  if (s->paces.cpu < env->n_devices)
+    s->loads_before
+        = (guint64)hass_profile_look_work (env, s->paces.cpu, FRESH_S);
   return s;
+}
+
+guint64
+hass_stage_samplers_loads (const HassStageSamplers *s)
+{
+  return s->loads_before;
+}
+
+void
+hass_stage_samplers_had_loads (HassStageSamplers *s, guint64 loads)
+{
+  s->loads = loads;
 }
 
 void
@@ -142,17 +163,18 @@ store_parts (const HassStrategyEnv *parts, guint n, HassProfileSample *samples,
     g_free ((char *)parts[k].farm_name);
 }
 
-/* Stores the rates of the devices at each stage; @devices as in
-   hass_samplers_store(), @within_s as in hass_profile_add(). */
+/* Stores the rates of the devices at each stage, and how many loads the run
+   had; @devices, @run_ns as in hass_samplers_store(), @within_s as in
+   hass_profile_add(). */
 void
 hass_stage_samplers_store (HassStageSamplers *s, const HassSampled *devices,
-                           gint64 within_s)
+                           gint64 run_ns, gint64 within_s)
 {
   const HassStrategyEnv *env = s->env;
-  guint n = env->n_devices, n_parts = 0;
-  gsize most = (gsize)env->n_classes * n;
-  g_autofree HassProfileSample *samples = g_new0 (HassProfileSample, most);
-  g_autofree HassStrategyEnv *parts = g_new (HassStrategyEnv, env->n_classes);
+  guint n = env->n_devices, n_parts = 0, most = env->n_classes + 1;
+  g_autofree HassProfileSample *samples
+      = g_new0 (HassProfileSample, (gsize)most * n);
+  g_autofree HassStrategyEnv *parts = g_new (HassStrategyEnv, most);
   for (guint c = 0; c < env->n_classes; c++)
     {
       char *name;
@@ -170,6 +192,12 @@ hass_stage_samplers_store (HassStageSamplers *s, const HassSampled *devices,
       parts[n_parts++]
           = as_farm (env, env->classes[c].name, env->classes[c].cost, &name);
     }
+  if (s->paces.cpu < n && s->loads > 0)
+    samples[n_parts * n + s->paces.cpu]
+        = (HassProfileSample){ .work_per_ns = (double)s->loads / (double)run_ns,
+                               .unit_work = (double)s->loads };
+  parts[n_parts] = *env;
+  parts[n_parts++].farm_name = g_strdup (env->farm_name);
   store_parts (parts, n_parts, samples, within_s);
 }
 

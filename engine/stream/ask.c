@@ -233,10 +233,11 @@ static void
 publish (HassStream *stream, const HassServe *serve)
 {
   gboolean more = FALSE;
+  gboolean leashed = !stream->unleashed && !hass_stream_is_alone (stream);
   for (guint s = 0; s < stream->n_stages; s++)
     {
       HassStageState *stage = &stream->stages[s];
-      gboolean bound = has_device (stream, s) && !stream->unleashed;
+      gboolean bound = leashed && has_device (stream, s);
       atomic_store_explicit (&stage->bound, bound, memory_order_relaxed);
       if (stage->linked)
         more |= publish_stage (stage, bound ? serve->leave[s] : 0,

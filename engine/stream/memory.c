@@ -5,7 +5,8 @@
    DESIGN. Free ones of each kind pass from worker to worker in magazines
    (recycle.h). All that was ever made is also in an array, from which it is
    freed at the end of the pipeline, and in which the tokens of a stopped
-   pipeline are found.
+   pipeline are found. Large chunks that were made while no GPU was to be
+   started (alone.c) get pinned memory when they are used again later.
 
    Thread safety: a worker's racks by its thread; the stream's depots and arrays
    under memory_lock. */
@@ -164,18 +165,35 @@ hass_batch_free (HassStream *stream, HassStreamWorker *sw, HassBatch *batch)
 
 /* -- Chunks ------------------------------------------------------------- */
 
+/* Gives a chunk pinned memory in place of what it has, if any, unless it has
+   that or should not. */
+static void
+pin_chunk (HassStream *stream, HassChunk *chunk)
+{
+  if (chunk->pinned || !stream->pinned || chunk->bytes < PIN_BYTES
+      || atomic_load_explicit (&stream->job->alone, memory_order_relaxed))
+    return;
+  gpointer data = hass_memory_alloc (chunk->bytes, NULL);
+  if (!data)
+    return;
+  free (chunk->data);
+  chunk->data = data;
+  chunk->pinned = TRUE;
+}
+
 static HassChunk *
 make_chunk (HassStream *stream, gsize bytes)
 {
-  gboolean pinned = stream->pinned && bytes >= PIN_BYTES;
-  gpointer data = pinned ? hass_memory_alloc (bytes, NULL) : NULL;
-  pinned = data != NULL;
-  if (!data && posix_memalign (&data, HASS_CACHE_LINE, bytes) != 0)
-    return NULL;
   HassChunk *chunk = g_new0 (HassChunk, 1);
-  chunk->data = data;
+  gpointer data = NULL;
   chunk->bytes = bytes;
-  chunk->pinned = pinned;
+  pin_chunk (stream, chunk);
+  if (chunk->data)
+    return chunk;
+  if (posix_memalign (&data, HASS_CACHE_LINE, bytes) == 0)
+    chunk->data = data;
+  else
+    g_clear_pointer (&chunk, g_free);
   return chunk;
 }
 
@@ -205,6 +223,7 @@ hass_chunk_new (HassStream *stream, HassStreamWorker *sw, gsize bytes)
     }
   if (chunk)
     {
+      pin_chunk (stream, chunk);
       chunk->size_class = size_class;
       atomic_store_explicit (&chunk->refs, 1, memory_order_relaxed);
       return chunk;

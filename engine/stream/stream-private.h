@@ -221,6 +221,10 @@ struct HassStream
   HassStreamWorker *workers; /* [job->n_workers] */
   gboolean promises;         /* some stage promises an output */
   gboolean pinned;           /* large chunks are pinned: there are GPUs */
+  /* see alone.c: the cores are alone for at most so many loads and so long, in
+     ns from the begin of the job */
+  guint64 alone_loads;
+  double alone_ns;
   gsize user_tokens;         /* bound of the user, or the default */
   _Atomic gsize most_tokens; /* bound of the strategy, at most @user_tokens */
   gsize given_bytes;         /* the user's bound; 0: see window.c */
@@ -465,6 +469,10 @@ void hass_batch_end (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
 /* stream.c */
 HassGpuWorkerFunc hass_stage_worker (const HassStage *stage, const char *kind);
 HassRest hass_stream_rest (HassJob *job, guint device);
+
+/* alone.c */
+void hass_stream_alone_begin (HassJob *job);
+gboolean hass_stream_is_alone (HassStream *stream);
 gboolean hass_stage_runs_on (const HassJob *job, const HassStage *stage,
                              guint device);
 

@@ -63,8 +63,9 @@ HassRest
 hass_stream_rest (HassJob *job, guint device)
 {
   const HassStream *stream = hass_stream_of (job);
-  HassRest rest = { .more = !atomic_load_explicit (&job->generated,
-                                                   memory_order_acquire) };
+  HassRest rest
+      = { .more = !atomic_load_explicit (&job->generated, memory_order_acquire),
+          .alone = hass_stream_is_alone (hass_stream_of (job)) };
   double units = 0, busy_ns = 0;
   guint n = 0;
   for (guint d = 0; d < job->n_devices; d++)
@@ -449,6 +450,7 @@ stream_progress (HassJob *job, HassProgressInfo *info)
 }
 
 const HassSourceOps hass_stream_ops = { .create = stream_create,
+                                        .started = hass_stream_alone_begin,
                                         .finish = stream_finish,
                                         .report = hass_stream_report,
                                         .pass = hass_stream_pass,
