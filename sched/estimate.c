@@ -162,7 +162,6 @@ hass_estimates_look_at_cpu (HassEstimates *e, const HassRound *round)
   m->shown.work = CPU_MEMORY * m->shown.work + work;
   m->shown.busy_ns
       = CPU_MEMORY * m->shown.busy_ns + p.busy_ns - m->seen.busy_ns;
-  m->n_seen += units;
   m->seen = p;
 }
 

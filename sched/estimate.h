@@ -90,7 +90,6 @@ typedef struct
  *   work.
  * @done_work, @done_ns: in this round, without the fixed parts of bundles.
  * @seen: of the CPU pool: its progress when it was last looked at.
- * @n_seen: of the CPU pool: units that it has finished, of all rounds.
  */
 typedef struct
 {
@@ -105,7 +104,6 @@ typedef struct
   double host_ns, host_work;
   double done_work, done_ns;
   HassProgress seen;
-  guint64 n_seen;
 } HassEstimate;
 
 /**

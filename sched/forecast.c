@@ -287,8 +287,7 @@ hass_forecast_settled (const HassForecast *f, const HassRound *round,
     {
       const HassSeat *m = &f->seats[d];
       guint64 n_done = f->e->of[d].n_done;
-      if (d != f->u->cpu
-          && (m->n_bundles > 0 || (m->back && (!plan || plan[d].runs)))
+      if (d != f->u->cpu && (m->n_bundles > 0 || (m->back && plan[d].runs))
           && (n_done < SETTLED_BUNDLES
               || (n_done < EARLY_BUNDLES
                   && hass_estimates_fit (f->e, round, d, FALSE)->error

@@ -149,8 +149,8 @@ gboolean hass_forecast_silent (const HassForecast *f, const HassRound *round,
 
 /* Returns TRUE if the rates of the GPUs that hold work are settled, that is
    measured by several bundles: the first may have been a warm-up, and early
-   ones are small. plan: [n], or NULL; with a plan, a GPU that is about to ask
-   counts only if it participates in that. */
+   ones are small. plan: [n]; a GPU that is about to ask counts only if it
+   participates in that. */
 gboolean hass_forecast_settled (const HassForecast *f, const HassRound *round,
                                 const HassRunner *plan);
 

@@ -9,10 +9,6 @@
    NEGLIGIBLE_UNITS times one of its units. A guess: more excludes cores that
    could help, less lets the round wait for a unit of a core. */
 #define NEGLIGIBLE_UNITS 4
-/* While only a few units have been measured, with most cores idle, a unit is
-   assumed to take up to MARGIN times as long when all cores are busy. A guess:
-   less, and units that cores begin late delay the round. */
-#define MARGIN 2
 
 gboolean
 hass_auto_arm_has (const HassUnits *u, guint arm, guint device)
@@ -57,11 +53,6 @@ plan_cpu (const HassAutoKnown *k, const HassRound *round, gboolean asking,
      times the fraction of the cores that are in the middle of a unit now. */
   r->ready_ns = unit_ns / 2 * (1 + hass_forecast_busy_cores (&k->f, round));
   r->step_ns = unit_ns - r->ready_ns;
-  /* The first units were measured while most cores were idle, and may take
-     longer beside busy cores. */
-  if (k->e.of[cpu].n_seen < k->u.cores
-      && !hass_forecast_settled (&k->f, round, NULL))
-    r->step_ns += (MARGIN - 1) * unit_ns;
   if (!asking)
     r->step_ns += hass_forecast_core_free_ns (&k->f, round, unit_ns);
   r->ready_ns += exclusive / r->rate;

@@ -24,10 +24,6 @@
    before any rate is known. A guess: more, and a GPU that is far faster waits
    for them. */
 #define FIRST_PART 16
-/* In a round with at least this many waiting units per core, all cores wait for
-   the first bundle of a GPU, as that is then short beside the round. A guess:
-   less, and cores idle for a large part of a round. */
-#define MANY_WAVES 200
 /* A unit may take LONGER times as long when all cores are busy as the first one
    did on a quiet machine: cores wait for a GPU no longer than that. A guess:
    more, and cores wait longer for a GPU that is of no use. */
@@ -220,10 +216,9 @@ may_wait (HassAuto *s, double cpu_ns, HassGrant *grant)
    units of a share without asking, and the GPU may be slow to open.
    A core gets none where the cores are negligible beside the GPUs, or would end
    late, as a GPU's half-done first grant or another GPU shows. While a GPU's
-   first bundle is in flight all cores but one wait for it, and in a long round
-   all do, since the bundle is a small part of that. While a GPU is about to
-   open, all cores but one wait too; that one waits for a time that is short
-   beside what the cores alone need. */
+   first bundle is in flight, or a GPU is about to open, all cores but one wait
+   for it; that one waits for a time that is short beside what the cores alone
+   need. */
 guint64
 hass_auto_long_unit (HassAuto *s, const HassRound *round, double unit_ns,
                      double cpu_rate, HassGrant *grant)
@@ -236,12 +231,10 @@ hass_auto_long_unit (HassAuto *s, const HassRound *round, double unit_ns,
       || (so_far > 0 && left / rate < unit_ns))
     return 0;
   s->why = "units are long, and a GPU is not measured yet";
-  gboolean many
-      = hass_round_waiting (round) >= MANY_WAVES * (guint64)s->k.u.cores;
   gboolean busy = hass_forecast_busy (&s->k.f, round, s->k.u.cpu);
   double cpu_ns = left / cpu_rate;
   if (so_far == 0 && measured_soon (s, round, unit_ns)
-      && (many || busy || may_wait (s, cpu_ns, grant)))
+      && (busy || may_wait (s, cpu_ns, grant)))
     return 0;
   s->why = "until a GPU is open that soon will be, because units are long";
   double soon_ns = busy ? LONGER * unit_ns : WAIT_PART * cpu_ns;
