@@ -140,7 +140,7 @@ run (gpointer data)
 {
   HassGpu *gpu = data;
   GError *error = NULL;
-  gint64 begin_us = g_get_monotonic_time ();
+  gint64 begin_us = g_get_monotonic_time (), took_ns = 0;
   gboolean had_context = has_context (gpu);
   hass_thread_urgent ();
   hass_gpus_look ();
@@ -162,9 +162,12 @@ run (gpointer data)
   /* A start with an existing context is short and does not predict those of
      other GPUs. */
   if (ok && !had_context)
-    gpu->start_ns = 1000 * (g_get_monotonic_time () - begin_us);
+    gpu->start_ns = took_ns = 1000 * (g_get_monotonic_time () - begin_us);
   pthread_cond_broadcast (&gpu->started);
   pthread_mutex_unlock (&gpu->lock);
+  /* Who joins this thread may hold the GPU's lock. */
+  if (took_ns > 0)
+    hass_gpus_note_start (took_ns);
   return NULL;
 }
 
@@ -201,8 +204,8 @@ begin_locked (HassGpu *gpu)
 /* -- 4. Whether it can pay ---------------------------------------------- */
 
 /* Returns: the expected duration of the start of a GPU in ns: the longest
-   start measured so far, or the runtime's usual duration if none was
-   measured. */
+   start that this process has measured, else what an earlier process has, else
+   the runtime's usual duration. */
 static gint64
 usual_start_ns (void)
 {
@@ -214,6 +217,8 @@ usual_start_ns (void)
       ns = MAX (ns, gpu->start_ns);
       pthread_mutex_unlock (&gpu->lock);
     }
+  if (ns == 0)
+    ns = hass_gpus_remembered_start_ns ();
   return ns > 0 ? ns : hass_cudart ()->start_ns;
 }
 

@@ -24,6 +24,7 @@
 typedef struct
 {
   guint n;
+  gint64 start_ns; /* that a start of one has taken; 0: unknown */
   HassCudaProperties gpus[HASS_MOST_GPUS];
 } HassGpuList;
 
@@ -117,6 +118,8 @@ void hass_gpus_mend (void);
 
 /* look.c */
 void hass_gpus_look (void);
+void hass_gpus_note_start (gint64 ns);
+gint64 hass_gpus_remembered_start_ns (void);
 guint hass_gpus_count (void);
 guint hass_gpus_expected (void);
 const char *hass_gpus_problem (void);
@@ -141,7 +144,7 @@ char *hass_gpus_text (const HassGpuList *list);
 gboolean hass_gpu_alike (const HassCudaProperties *a,
                          const HassCudaProperties *b);
 gboolean hass_gpus_recall (HassGpuList *list);
-void hass_gpus_remember (const HassGpuList *list);
+void hass_gpus_remember (HassGpuList *list);
 
 /* gpus.c */
 HassGpu *hass_gpu_new (guint index, const HassCudaProperties *properties);

@@ -35,6 +35,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Knowledge knowledge;
 static const HassCudart *looked_with; /* the runtime that listed the GPUs */
 static guint n_found;
+static gint64 start_ns;   /* of the stored list */
+static gint64 longest_ns; /* start in this process */
 static HassGpu *gpus[HASS_MOST_GPUS];
 /* HassGpu: GPUs of the stored list that the runtime does not list; or NULL. */
 static GPtrArray *stale;
@@ -166,8 +168,39 @@ hass_gpus_look (void)
       pthread_mutex_unlock (&lock);
       if (cuda)
         hass_gpus_remember (list);
+      pthread_mutex_lock (&lock);
+      start_ns = list->start_ns;
+      pthread_mutex_unlock (&lock);
     }
   pthread_mutex_unlock (&looking);
+}
+
+/* Stores how long the longest start has taken, of which this is one, for later
+   processes. Takes no lock of a GPU. */
+void
+hass_gpus_note_start (gint64 ns)
+{
+  g_autofree HassGpuList *list = g_new0 (HassGpuList, 1);
+  pthread_mutex_lock (&looking);
+  pthread_mutex_lock (&lock);
+  list->n = n_found;
+  list->start_ns = longest_ns = MAX (longest_ns, ns);
+  for (guint i = 0; i < n_found; i++)
+    list->gpus[i] = gpus[i]->properties;
+  pthread_mutex_unlock (&lock);
+  hass_gpus_remember (list);
+  pthread_mutex_unlock (&looking);
+}
+
+/* Returns: how long a start has taken in an earlier process, in ns; 0:
+   unknown. */
+gint64
+hass_gpus_remembered_start_ns (void)
+{
+  pthread_mutex_lock (&lock);
+  gint64 ns = start_ns;
+  pthread_mutex_unlock (&lock);
+  return ns;
 }
 
 /* Makes the list of GPUs the stored one of an earlier process, unless the list
@@ -188,6 +221,7 @@ recall (void)
         {
           hass_gpus_mend ();
           take_locked (cuda, REMEMBERED, list);
+          start_ns = list->start_ns;
         }
       pthread_mutex_unlock (&lock);
     }
@@ -203,6 +237,7 @@ hass_gpus_drop (void)
 {
   const HassCudart *cuda = hass_cudart ();
   pthread_mutex_lock (&lock);
+  longest_ns = 0;
   for (guint i = 0; i < n_found; i++)
     {
       /* Only a GPU that was started holds anything, and must be the current

@@ -2,20 +2,21 @@
 /* remembered.c: stores which GPUs were found, for later processes.
 
    DESIGN. A key file in the user's cache, hass/gpus, contains what a farm
-   needs to know about a GPU before it is started, and the conditions under
-   which it is valid: the machine's boot, the device nodes that this process
-   sees, the variables that choose among them, the driver, the runtime and the
-   version of the keys. The file is used only if all conditions are the same.
-   Only GPUs that were found are stored, never that there are none. A file that
-   hass has written and that is damaged or invalid is replaced when GPUs are
-   next looked for; any other file is left alone. HASS_PROFILE=off switches
-   storing off, as it does for the profile store.
+   needs to know about a GPU before it is started, and how long a start takes,
+   and the conditions under which it is valid: the machine's boot, the device
+   nodes that this process sees, the variables that choose among them, the
+   driver, the runtime and the version of the keys. The file is used only if all
+   conditions are the same. Only GPUs that were found are stored, never that
+   there are none. A file that hass has written and that is damaged or invalid
+   is replaced when GPUs are next looked for; any other file is left alone.
+   HASS_PROFILE=off switches storing off, as it does for the profile store.
 
    Thread safety: calls one at a time. */
 #include "gpus-private.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,12 +28,18 @@
 /* Last line of the file: a file without it was cut off and is damaged. */
 #define FOOTER "# end\n"
 /* Version of the keys; to be increased when a key of a GPU is added. */
-#define KEYS 2
+#define KEYS 3
 #define MAX_BYTES (1 << 16)
 /* Highest number of multiprocessors, and of threads on each, that is accepted
    in the file; larger ones mean that it is damaged. */
 #define MOST_CORES 65536
 #define MOST_MAJOR 1000
+/* Longest start, in ns, that is accepted: an hour. */
+#define MOST_START_NS G_GINT64_CONSTANT (3600000000000)
+/* A start that differs from the one in the file by less than this part of it is
+   not written. A guess: less, and the file is written more often; more, and the
+   prediction is worse. */
+#define START_DIFFERS 0.25
 
 /* -- What it depends on ------------------------------------------------- */
 
@@ -213,17 +220,19 @@ read_gpu (GKeyFile *file, guint index, HassCudaProperties *p)
 HassGpusMemory
 hass_gpus_parse (const char *text, HassGpuList *list)
 {
-  guint64 n = 0;
+  guint64 n = 0, start_ns = 0;
   g_autoptr (GKeyFile) file = g_key_file_new ();
   gboolean ok = g_str_has_suffix (text, FOOTER)
                 && g_key_file_load_from_data (file, text, strlen (text),
                                               G_KEY_FILE_NONE, NULL);
   if (ok && !same_ground (file))
     return HASS_GPUS_ELSEWHERE;
-  ok = ok && get_number (file, "gpus", "count", 1, HASS_MOST_GPUS, &n);
+  ok = ok && get_number (file, "gpus", "count", 1, HASS_MOST_GPUS, &n)
+       && get_number (file, "gpus", "start-ns", 0, MOST_START_NS, &start_ns);
   for (guint i = 0; i < n && ok; i++)
     ok = read_gpu (file, i, &list->gpus[i]);
   list->n = (guint)n;
+  list->start_ns = (gint64)start_ns;
   return ok ? HASS_GPUS_REMEMBERED : HASS_GPUS_DAMAGED;
 }
 
@@ -253,6 +262,7 @@ hass_gpus_text (const HassGpuList *list)
   g_autoptr (GKeyFile) file = g_key_file_new ();
   set_ground (file);
   g_key_file_set_uint64 (file, "gpus", "count", list->n);
+  g_key_file_set_int64 (file, "gpus", "start-ns", list->start_ns);
   for (guint i = 0; i < list->n; i++)
     {
       const HassCudaProperties *p = &list->gpus[i];
@@ -312,11 +322,18 @@ hass_gpus_recall (HassGpuList *list)
   return path && read_list (path, list, &ours);
 }
 
+static gboolean
+similar (gint64 a_ns, gint64 b_ns)
+{
+  return fabs ((double)(a_ns - b_ns)) <= START_DIFFERS * (double)b_ns;
+}
+
 /* Stores the GPUs of @list, found just now, for later processes; with an empty
-   list removes the stored one. The file is left alone if it would not change,
-   or if it was not written by hass. */
+   list removes the stored one. If the time of a start is not known, it remains
+   that of the stored list. The file is left alone if it would not change, or if
+   it was not written by hass. */
 void
-hass_gpus_remember (const HassGpuList *list)
+hass_gpus_remember (HassGpuList *list)
 {
   gboolean ours;
   g_autofree char *path = file_path ();
@@ -326,7 +343,9 @@ hass_gpus_remember (const HassGpuList *list)
   gboolean same = read_list (path, before, &ours) && before->n == list->n;
   for (guint i = 0; i < list->n && same; i++)
     same = hass_gpu_alike (&before->gpus[i], &list->gpus[i]);
-  if (!ours || same)
+  if (list->start_ns == 0 && same)
+    list->start_ns = before->start_ns;
+  if (!ours || (same && similar (list->start_ns, before->start_ns)))
     return;
   if (list->n == 0)
     unlink (path);

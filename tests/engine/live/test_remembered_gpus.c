@@ -276,6 +276,36 @@ elsewhere (void)
   clear ();
 }
 
+/* The start of the first GPU as it is predicted before it has begun, by a
+   process that has asked which there are, or not. */
+static gint64
+predicted_ms (gboolean asked)
+{
+  fake_machine_begin (&(FakePlan){ .start_ms = HOUR_MS });
+  CU_ASSERT_EQUAL (asked ? hass_gpus_count () : hass_gpus_expected (), 1);
+  gint64 ms = hass_gpu_start_ns (hass_gpus_get (0)) / 1000000;
+  CU_ASSERT_EQUAL (looks (), (guint)asked);
+  fake_machine_end ();
+  return ms;
+}
+
+/* What one process has measured; others that start none keep it. */
+static void
+start_known (void)
+{
+  set_up (1);
+  CU_ASSERT_EQUAL (predicted_ms (FALSE), HOUR_MS);
+  fake_machine_begin (&(FakePlan){ .open_ms = 30 });
+  hass_report_free (run (counting_cpu_worker, "gpu-only", NULL));
+  fake_machine_end ();
+  for (guint i = 0; i < 4; i++)
+    {
+      gint64 ms = predicted_ms (i & 1);
+      CU_ASSERT_TRUE (ms >= 30 && ms < HOUR_MS);
+    }
+  clear ();
+}
+
 /* Of the first GPU, by what is remembered of it. */
 static double
 link_remembered (void)
@@ -315,11 +345,14 @@ generation (void)
   expect (&(FakePlan){ .compute_major = 9 }, 1, TRUE);
   CU_ASSERT_EQUAL (link_remembered (), 50);
   CU_ASSERT_TRUE_FATAL (g_file_get_contents (file, &text, NULL, NULL));
-  rewrite (text, "keys=2", "keys=1");
-  rewrite (text, "keys=2\n", "");
+  rewrite (text, "keys=3", "keys=1");
+  rewrite (text, "keys=3\n", "");
   rewrite (text, "compute-major=9", "compute-major=x");
   rewrite (text, "compute-major=9", "compute-major=1001");
   rewrite (text, "compute-major=9\n", "");
+  rewrite (text, "start-ns=0", "start-ns=-1");
+  rewrite (text, "start-ns=0", "start-ns=3600000000001");
+  rewrite (text, "start-ns=0\n", "");
   clear ();
 }
 
@@ -369,5 +402,6 @@ HASS_TEST_SUITE (
     { "a machine without GPUs is not remembered", absent },
     { "another boot, variable or runtime counts as another machine",
       elsewhere },
+    { "how long a start takes is remembered", start_known },
     { "what its link may do is remembered, too", generation },
     { "damaged files are replaced, foreign ones left alone", damaged })
