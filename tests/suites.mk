@@ -46,7 +46,8 @@ NOT_UNDER_ADDRESS := model package guide layers can_build bakeoff sim_papers sim
 # ThreadSanitizer sees nothing new in suites of one thread:
 #   sched_*, sim_*, pipe_*, replay*, measure, gantt, plot, device_model, platform,
 #   virtual_time, thesis, hostile    virtual time, pictures and files
-#   matcher, line_scan, grep_rules    a search within one block
+#   matcher, line_scan, grep_rules, y4m_nlm    a search within one block, a filter of
+#                    one plane
 #   model, package, guide, layers, can_build    as above
 # Programs cannot run under it: what GLib does, which is not instrumented, is
 # excused in the test program only (tests/sanitizers.c):
@@ -55,7 +56,7 @@ NOT_UNDER_ADDRESS := model package guide layers can_build bakeoff sim_papers sim
 # matrix_check has OpenBLAS compute with threads of its own, likewise.
 # gpu_search* and mapped_file search large files with the farms of live.
 NOT_UNDER_THREAD := align_program heat sched_* sim_* pipe_* replay* measure gantt plot \
-	device_model platform virtual_time thesis matcher line_scan grep_rules \
+	device_model platform virtual_time thesis matcher line_scan grep_rules y4m_nlm \
 	model package guide layers can_build against_grep bakeoff* examples* gpu_apps \
 	hass_info hostile hzip_* monte_carlo_program own_device output gpu_search* \
 	mapped_file matrix_check y4m_program
