@@ -145,6 +145,9 @@ static const struct
   { "-w cap-cg -s ,", "no strategy" },
   { "-w cap-cg --rounds -3", "--rounds" },
   { "-w cap-cg --noise 7", "--noise 7" },
+  { "-w cap-cg --loops=-1", "--loops -1: a number from 0 to 1" },
+  { "-w cap-cg --loops 1", "--loops belongs to --pipeline" },
+  { "--workload=", "known are cap-cg" },
   { "-w cap-cg --start -5", "--start -5: a number from 0" },
   { "-w cap-cg --parts -1", "--parts -1" },
   { "-w cap-cg --kernels -1", "--kernels -1" },
@@ -159,6 +162,16 @@ static const struct
   { "-w cap-cg extra", "extra" },
   { "-w /nowhere/x.workload", "/nowhere/x.workload" },
 };
+
+static void
+unfit_strategies (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "-w thesis-equal -n 1 -s pipe-auto,hass-p"),
+                   1);
+  program_says (out, "pipe-auto");
+  program_says (out, "hass-p does not serve");
+}
 
 static void
 wrong_words (void)
@@ -216,6 +229,8 @@ other_folder (void)
 HASS_TEST_SUITE (
     sim_program, { "a workload under several strategies", table },
     { "a refused parameter is named, with status 1", refused_parameter },
+    { "where no strategy serves the farm each says so, with status 1",
+      unfit_strategies },
     { "--list names strategies with sections, and all files", lists },
     { "a suite ends with geometric means", suites },
     { "--json has rounds and devices", json },
