@@ -161,7 +161,7 @@ hass_data_farm_init (void)
  *
  * Returns: TRUE if every unit was computed and every result delivered, or,
  * with HASS_ON_ERROR_CONTINUE, if the farm came to its end. FALSE with any
- * HassError but HASS_ERROR_IO, or with the error of a callback.
+ * HassError, or with the error of a callback.
  */
 gboolean hass_data_farm_partition (const HassDataFarm *farm,
                                    HassReport **report, GError **error);
