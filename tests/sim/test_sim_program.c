@@ -163,6 +163,22 @@ static const struct
   { "-w /nowhere/x.workload", "/nowhere/x.workload" },
 };
 
+/* Each word of --help that begins with -- is in the manual. */
+static void
+help (void)
+{
+  g_autofree char *out = NULL, *err = NULL, *text = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "--help"), 0);
+  CU_ASSERT_TRUE_FATAL (
+      g_file_get_contents (HASS_TOP "/doc/man/hass-sim.1", &text, NULL, NULL));
+  g_auto (GStrv) parts = g_strsplit (text, "\\-", -1);
+  g_autofree char *manual = g_strjoinv ("-", parts);
+  g_auto (GStrv) words = g_strsplit_set (out, " =,;:\n", -1);
+  for (char **word = words; *word; word++)
+    if (g_str_has_prefix (*word, "--") && (*word)[2])
+      program_says (manual, *word);
+}
+
 static void
 unfit_strategies (void)
 {
@@ -231,6 +247,7 @@ HASS_TEST_SUITE (
     { "a refused parameter is named, with status 1", refused_parameter },
     { "where no strategy serves the farm each says so, with status 1",
       unfit_strategies },
+    { "the manual has all options", help },
     { "--list names strategies with sections, and all files", lists },
     { "a suite ends with geometric means", suites },
     { "--json has rounds and devices", json },
