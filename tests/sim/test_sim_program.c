@@ -236,6 +236,11 @@ other_folder (void)
                         "/doc/platforms/cap.platform"),
                    0);
   program_says (out, "mine.workload on cap");
+  g_clear_pointer (&out, g_free);
+  g_clear_pointer (&err, g_free);
+  CU_ASSERT_EQUAL (run (&out, &err, "-w mine -n 1 -p cap"), 2);
+  program_says (err, "HASS_DATADIR");
+  program_says (err, "platforms");
   g_unsetenv ("HASS_DATADIR");
   unlink (file);
   rmdir (sub);
