@@ -29,7 +29,8 @@ hass_gpu_memory_limit (guint64 *bytes, GError **error)
     *bytes = n << shift;
   else
     g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-                 "HASS_GPU_MEM='%s': a number of bytes is needed, with K, M, "
+                 "HASS_GPU_MEM='%s': a number of bytes from 1 to 2^64 - 1 is "
+                 "needed, with K, M, "
                  "G or T behind it if you like",
                  text);
   return ok;

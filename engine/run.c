@@ -41,14 +41,13 @@ hass_engine_run (const HassFarm *given, HassReport **report, GError **error)
   GError *failure = NULL;
   if (report)
     *report = NULL;
-  if (!hass_environment_check (error))
-    return FALSE;
   if (!path || !*path)
-    return run_where (farm, report, error);
+    return hass_environment_check (error) && run_where (farm, report, error);
   int fd = hass_report_open (path, error);
   if (fd < 0)
     return FALSE;
-  gboolean ok = run_where (farm, &own, &failure);
+  gboolean ok
+      = hass_environment_check (&failure) && run_where (farm, &own, &failure);
   hass_report_append (fd, own, farm->name, failure ? failure->message : NULL);
   if (failure)
     g_propagate_error (error, failure);
@@ -57,4 +56,15 @@ hass_engine_run (const HassFarm *given, HassReport **report, GError **error)
   else
     hass_report_free (own);
   return ok;
+}
+
+/* Appends to the file that HASS_REPORT names, if it can be written, why the
+   farm @name was refused before the engine ran it. */
+void
+hass_engine_refused (const char *name, const char *why)
+{
+  const char *path = g_getenv ("HASS_REPORT");
+  int fd = path && *path ? hass_report_open (path, NULL) : -1;
+  if (fd >= 0)
+    hass_report_append (fd, NULL, name, why);
 }

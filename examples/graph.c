@@ -3,6 +3,7 @@
    Floyd and Warshall). A dataflow: sequential code submits tasks, each with the
    data that it accesses; a task waits only for those that concern its data.
    Usage: graph FILE, where each line is a road: FROM TO LENGTH */
+#include <errno.h>
 #include <hass/hass.h>
 #include <math.h>
 #include <stdio.h>
@@ -70,8 +71,14 @@ main (int argc, char **argv)
   while (file && (n = fscanf (file, "%u %u %f", &from, &to, &length)) == 3
          && from < PLACES && to < PLACES && length >= 0)
     ways[from * PLACES + to] = length;
-  if (!file || n != (guint)EOF || fclose (file) != 0)
+  if (argc != 2)
     return fprintf (stderr, "usage: graph FILE\n"), 2;
+  if (!file)
+    return fprintf (stderr, "graph: %s: %s\n", argv[1], g_strerror (errno)), 2;
+  if (n != (guint)EOF || fclose (file) != 0)
+    return fprintf (stderr, "graph: %s: each line needs FROM TO LENGTH\n",
+                    argv[1]),
+           2;
   HassDataflow flow = HASS_DATAFLOW_INIT;
   flow.name = "distances";
   flow.user_data = ways;

@@ -357,15 +357,23 @@ int
 main (int argc, char **argv)
 {
   static const char *const kinds[]
-      = { "partition", "combine", "indivisible", "function" };
+      = { "partition", "combine", "indivisible", "function", NULL };
   GError *error = NULL;
+  if (argc > 2 || (argc == 2 && !g_strv_contains (kinds, argv[1])))
+    {
+      fprintf (stderr,
+               "own_device: '%s' is none of partition, combine, "
+               "indivisible and function\n",
+               argv[argc - 1]);
+      return 2;
+    }
   gboolean ok = hass_device_kind_register (&thread_kind, &error);
   g_autofree guint64 *words = g_new (guint64, LOADS * WORDS);
   for (gsize i = 0; i < LOADS * WORDS; i++)
     words[i] = i * G_GUINT64_CONSTANT (0x9e3779b97f4a7c15);
   if (!ok)
     printf ("%s\n", error->message);
-  for (guint i = 0; i < G_N_ELEMENTS (kinds) && ok; i++)
+  for (guint i = 0; kinds[i] && ok; i++)
     if (argc < 2 || strcmp (argv[1], kinds[i]) == 0)
       ok = show (kinds[i], words);
   g_clear_error (&error);

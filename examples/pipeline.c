@@ -3,6 +3,7 @@
    pipeline: the calling thread reads, all cores compute digests, one core at a
    time looks them up in the order of the file.
    Usage: pipeline FILE */
+#include <errno.h>
 #include <hass/hass.h>
 #include <stdio.h>
 
@@ -59,8 +60,11 @@ main (int argc, char **argv)
   g_autoptr (GHashTable) blocks
       = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   FILE *file = argc == 2 ? fopen (argv[1], "rb") : NULL;
-  if (!file)
+  if (argc != 2)
     return fprintf (stderr, "usage: pipeline FILE\n"), 2;
+  if (!file)
+    return fprintf (stderr, "pipeline: %s: %s\n", argv[1], g_strerror (errno)),
+           2;
   HassStage stages[]
       = { HASS_STAGE (.name = "digest", .cpu = digest, .output_bytes = DIGEST),
           HASS_STAGE (.name = "look up", .mode = HASS_STAGE_ORDERED,

@@ -76,9 +76,9 @@ typedef void (*HassNoteFunc) (gpointer data, const char *format, ...)
  * @seed: seed for random choices.
  * @profile: [@n_devices] rates of earlier runs of a farm with this name, kind
  *   and cost class. Of a pipeline [@n_classes * @n_devices]: units of class c
- * by ns of device d, of a CPU pool of all its cores, at c * @n_devices + d.
- * NULL in virtual time, in a farm without a name, and where the profile store
- * is turned off.
+ *   by ns of device d, of a CPU pool of all its cores, at c * @n_devices + d.
+ *   NULL in virtual time, in a farm without a name, and where the profile store
+ *   is turned off.
  * @entry_bytes: bytes that each GPU copies before its first bundle of a round
  *   whatever the size of its share; 0: none or unknown.
  * @merge_ns: host time at the end of a round in which more than one device

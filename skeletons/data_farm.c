@@ -74,9 +74,7 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
                     .called_ns = called_ns };
   hass_farm_limits (&farm, f.pool_loads, f.pool_bytes, f.round_loads,
                     f.window_loads);
-  gboolean ok = hass_farm_check (&farm, function, error)
-                && hass_farm_check_settings (&farm, f.window_loads, error)
-                && hass_engine_run (&farm, report, error);
+  gboolean ok = hass_farm_run (&farm, function, f.window_loads, report, error);
   return hass_farm_end (ok, report, f.name, kind);
 }
 

@@ -24,7 +24,9 @@ HASS_BEGIN_DECLS
  * @generate: emits the loads; or NULL.
  * @loads: [@n_loads] loads known at the beginning; must stay valid. With both
  *   @loads and @generate, these loads come first.
- * @n_loads: number of loads.
+ * @n_loads: number of loads. Without @generate @loads is needed also if this is
+ *   0; the data of an empty GArray or std::vector may be NULL, which is
+ *   HASS_ERROR_INVALID.
  * @cpu_worker, @gpu_worker: computes a unit, or a bundle on a CUDA device. At
  *   least one of these and @workers is needed, for a device that is present.
  * @partition: partition farm: cuts blocks; NULL: equal slices.
@@ -161,7 +163,7 @@ hass_data_farm_init (void)
  *
  * Returns: TRUE if every unit was computed and every result delivered, or,
  * with HASS_ON_ERROR_CONTINUE, if the farm came to its end. FALSE with any
- * HassError but HASS_ERROR_IO, or with the error of a callback.
+ * HassError, or with the error of a callback.
  */
 gboolean hass_data_farm_partition (const HassDataFarm *farm,
                                    HassReport **report, GError **error);

@@ -72,9 +72,7 @@ run (const HassDataflow *d, HassGraphRun *of, const char *function,
                     .called_ns = hass_engine_clock (),
                     .run = &options };
   hass_farm_limits (&farm, 1, 1, 0, 0);
-  return hass_farm_check (&farm, function, error)
-         && hass_farm_check_settings (&farm, 0, error)
-         && hass_engine_run (&farm, report, error);
+  return hass_farm_run (&farm, function, 0, report, error);
 }
 
 gboolean

@@ -187,8 +187,7 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     .run = &f.run,
                     .called_ns = called_ns };
   hass_farm_limits (&farm, f.pool_tasks, 0, f.round_tasks, f.window_tasks);
-  gboolean ok = hass_farm_check (&farm, "hass_function_farm", error)
-                && hass_farm_check_settings (&farm, f.window_tasks, error)
-                && hass_engine_run (&farm, report, error);
+  gboolean ok = hass_farm_run (&farm, "hass_function_farm", f.window_tasks,
+                               report, error);
   return hass_farm_end (ok, report, f.name, HASS_FARM_FUNCTION);
 }

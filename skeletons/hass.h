@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hass/hass.h: includes all public headers but hass/cuda.h,
-   hass/cuda_device.cuh, hass/profile.h and hass/round.h.
+   hass/cuda_device.cuh, hass/profile.h and hass/la.h.
    Thread safety: see each header. */
 #ifndef HASS_HASS_H
 #define HASS_HASS_H

@@ -9,6 +9,8 @@
 gboolean hass_farm_check (HassFarm *farm, const char *function, GError **error);
 gboolean hass_farm_check_settings (const HassFarm *farm, gsize window,
                                    GError **error);
+gboolean hass_farm_run (HassFarm *farm, const char *function, gsize window,
+                        HassReport **report, GError **error);
 void hass_farm_limits (HassFarm *farm, gsize pool_loads, gsize pool_bytes,
                        gsize round_loads, gsize window);
 gboolean hass_farm_end (gboolean ok, HassReport **report, const char *name,

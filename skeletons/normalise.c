@@ -192,6 +192,8 @@ gboolean
 hass_farm_check (HassFarm *farm, const char *function, GError **error)
 {
   const char *callback = hass_engine_callback ();
+  if (!farm->name)
+    farm->name = "farm";
   if (callback)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_MISUSE,
@@ -199,8 +201,6 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
                    callback);
       return FALSE;
     }
-  if (!farm->name)
-    farm->name = "farm";
   if (!farm->cpu_worker && !(farm->workers && farm->workers[0].kind))
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
@@ -212,6 +212,21 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
       || !check_devices (farm, error) || !check_reserved (farm, error))
     return FALSE;
   return choose_strategy (farm, error);
+}
+
+/* Checks a farm, pipeline or dataflow and runs it. @function: as for
+   hass_farm_check(). @window: as for hass_farm_check_settings(). */
+gboolean
+hass_farm_run (HassFarm *farm, const char *function, gsize window,
+               HassReport **report, GError **error)
+{
+  GError *why = NULL;
+  if (hass_farm_check (farm, function, &why)
+      && hass_farm_check_settings (farm, window, &why))
+    return hass_engine_run (farm, report, error);
+  hass_engine_refused (farm->name, why->message);
+  g_propagate_error (error, why);
+  return FALSE;
 }
 
 /* Ends the call of a farm, pipeline or dataflow: what failed before the engine

@@ -234,9 +234,7 @@ run (const HassPipeline *p, gint64 called_ns, HassReport **report,
       g_autoptr (GArray) kinds = kinds_of (stages, p->n_stages);
       HassFarm farm = farm_of (p, stages, (const HassKindWorker *)kinds->data);
       farm.called_ns = called_ns;
-      ok = hass_farm_check (&farm, "hass_pipeline", error)
-           && hass_farm_check_settings (&farm, 0, error)
-           && hass_engine_run (&farm, report, error);
+      ok = hass_farm_run (&farm, "hass_pipeline", 0, report, error);
     }
   for (guint i = 0; i < p->n_stages; i++)
     g_free (names[i]);

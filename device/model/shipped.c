@@ -141,7 +141,11 @@ hass_shipped_find (const char *kind, const char *name, GError **error)
   g_auto (GStrv) names = hass_shipped_names (kind);
   g_autofree char *list = g_strjoinv (", ", names);
   g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-               "no %s is called '%s', and there is no such file; known are %s",
-               suffix + 1, name, *list ? list : "none");
+               "no %s is called '%s', and there is no such file; %s%s",
+               suffix + 1, name,
+               *list ? "known are "
+                     : "none is found: HASS_DATADIR must name "
+                       "the folder that has them, in ",
+               *list ? list : kind);
   return NULL;
 }

@@ -134,6 +134,7 @@ gint64 hass_engine_clock (void);
 
 gboolean hass_engine_run (const HassFarm *farm, HassReport **report,
                           GError **error);
+void hass_engine_refused (const char *name, const char *why);
 
 /* Flag of a load in a function farm: its tag points to the library's own copy
    of the task, which the library frees. */

@@ -134,7 +134,8 @@ typedef struct
  *   second of computing for a CPU pool, and the rate of the best bundle for a
  *   GPU. Work that only one kind of device can run (tasks without a CPU or
  *   without a GPU function) is divided by the rates of that kind; the bound is
- *   the maximum of the three quotients.
+ *   the maximum of the three quotients and of the time of the longest chain of
+ *   loads of which each was emitted by the one before.
  * @efficiency: @bound_s / @makespan_s; 0 if nothing was computed.
  * @n_devices, @devices: [@n_devices] one entry a device.
  * @n_unfinished, @unfinished: [@n_unfinished], in order of seq.

@@ -45,11 +45,13 @@ hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
       g_error_free (error);
       return;
     }
+  g_autofree char *elements
+      = part ? g_strdup_printf (", elements %zu to %zu", block->first,
+                                block->first + block->count - 1)
+             : NULL;
   g_prefix_error (&error,
-                  "farm '%s': worker failed on load %" G_GUINT64_FORMAT
-                  " (elements %zu to %zu): ",
-                  job->farm->name, block->seq, block->first,
-                  block->first + block->count);
+                  "farm '%s': worker failed on load %" G_GUINT64_FORMAT "%s: ",
+                  job->farm->name, block->seq, elements ? elements : "");
   hass_job_stop (job, error);
 }
 

@@ -131,7 +131,14 @@ static void
 say_none (const HassFarm *farm, GError **error)
 {
   const HassDeviceKindOps *kind;
-  g_autoptr (GString) why = g_string_new (NULL);
+  g_autoptr (GString) why = g_string_new (NULL), kinds = g_string_new (NULL);
+  gboolean others = FALSE;
+  for (const HassKindWorker *w = farm->workers; w && w->kind; w++)
+    {
+      others |= strcmp (w->kind, farm->gpu_kind) != 0;
+      g_string_append_printf (kinds, "%s%s", kinds->len > 0 ? ", " : "",
+                              w->kind);
+    }
   for (guint k = 0; (kind = hass_device_kind_get (k)); k++)
     if (kind->problem && may_use (farm, kind))
       {
@@ -139,9 +146,15 @@ say_none (const HassFarm *farm, GError **error)
         if (text)
           g_string_append_printf (why, ": %s", text);
       }
-  g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
-               "%s '%s' has only a GPU worker, and no GPU is present%s",
-               hass_farm_noun (farm), farm->name, why->str);
+  if (others)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+                 "%s '%s' has workers for %s only, and no such device is "
+                 "present%s",
+                 hass_farm_noun (farm), farm->name, kinds->str, why->str);
+  else
+    g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+                 "%s '%s' has only a GPU worker, and no GPU is present%s",
+                 hass_farm_noun (farm), farm->name, why->str);
 }
 
 /* -- All together ------------------------------------------------------- */

@@ -54,6 +54,31 @@ duration (double s, char text[16])
   return text;
 }
 
+/* Returns (transfer full): bytes a second, of loads without bytes their work a
+   second. */
+static char *
+rate_of (const HassDeviceReport *v)
+{
+  static const char *const units[] = { "B", "kB", "MB", "GB" };
+  double rate = v->busy_s > 0 ? v->bytes / v->busy_s : 0;
+  guint unit = 0;
+  if (v->bytes == 0)
+    return g_strdup_printf ("%.3g/s", v->busy_s > 0 ? v->work / v->busy_s : 0);
+  for (; rate >= 999.5 && unit + 1 < G_N_ELEMENTS (units); unit++)
+    rate /= 1000;
+  return g_strdup_printf ("%.*f %s/s",
+                          rate < 9.995   ? 2
+                          : rate < 99.95 ? 1
+                                         : 0,
+                          rate, units[unit]);
+}
+
+static const char *
+plural (guint64 n)
+{
+  return n == 1 ? "" : "s";
+}
+
 /* What a device of a pipeline has computed are tokens, once for each stage. */
 static void
 append_devices (GString *out, const HassReport *r)
@@ -68,14 +93,7 @@ append_devices (GString *out, const HassReport *r)
       const HassDeviceReport *v = &r->devices[d];
       g_autofree char *bytes
           = g_format_size_full (v->bytes, G_FORMAT_SIZE_IEC_UNITS);
-      g_autofree char *rate = g_strdup_printf (
-          "%.2f GB/s", v->busy_s > 0 ? v->bytes / v->busy_s * 1e-9 : 0.0);
-      if (v->bytes == 0)
-        {
-          g_free (rate);
-          rate = g_strdup_printf ("%.3g/s",
-                                  v->busy_s > 0 ? v->work / v->busy_s : 0.0);
-        }
+      g_autofree char *rate = rate_of (v);
       g_string_append_printf (
           out,
           "%-8s %6.1f%% %12" G_GUINT64_FORMAT " %7" G_GUINT64_FORMAT
@@ -262,18 +280,19 @@ append_title (GString *out, const HassReport *r)
       r->virtual_time ? ", virtual time on " : "",
       r->virtual_time ? r->platform : "", duration (r->makespan_s, a));
   if (r->kind == HASS_FARM_PIPELINE)
-    g_string_append_printf (out,
-                            "%" G_GUINT64_FORMAT " loads through %u stages\n",
-                            r->loads, r->n_stages);
+    g_string_append_printf (
+        out, "%" G_GUINT64_FORMAT " load%s through %u stage%s\n", r->loads,
+        plural (r->loads), r->n_stages, plural (r->n_stages));
   else if (r->kind == HASS_FARM_DATAFLOW)
-    g_string_append_printf (out,
-                            "%" G_GUINT64_FORMAT " tasks of %u codelet%s\n",
-                            r->loads, r->n_stages, r->n_stages == 1 ? "" : "s");
+    g_string_append_printf (
+        out, "%" G_GUINT64_FORMAT " task%s of %u codelet%s\n", r->loads,
+        plural (r->loads), r->n_stages, plural (r->n_stages));
   else
     g_string_append_printf (out,
-                            "%" G_GUINT64_FORMAT " units of %" G_GUINT64_FORMAT
-                            " loads in %" G_GUINT64_FORMAT " rounds\n",
-                            r->units, r->loads, r->rounds);
+                            "%" G_GUINT64_FORMAT " unit%s of %" G_GUINT64_FORMAT
+                            " load%s in %" G_GUINT64_FORMAT " round%s\n",
+                            r->units, plural (r->units), r->loads,
+                            plural (r->loads), r->rounds, plural (r->rounds));
 }
 
 static void

@@ -73,7 +73,7 @@ understand (AlignOptions *o, const Given *g, GError **error)
   if (g->dna && g->protein)
     return wrong (error, "--dna and --protein exclude each other");
   if (g->cores < 0)
-    return wrong (error, "--cores cannot be negative");
+    return wrong (error, "--cores=%d is negative", g->cores);
   o->kind = g->dna ? ALIGN_DNA : g->protein ? ALIGN_PROTEIN : ALIGN_GUESS;
   o->run.n_cores = (guint)g->cores;
   return take_files (o, g->files, error);

@@ -31,26 +31,26 @@ wrong (GError **error, const char *what)
 }
 
 static gboolean
-is_between (double value, double low, double high)
+check (const char *option, double value, double low, double high,
+       GError **error)
 {
-  return value >= low && value <= high;
+  if (value >= low && value <= high)
+    return TRUE;
+  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+               "--%s=%g is not a number from %g to %g", option, value, low,
+               high);
+  return FALSE;
 }
 
 static gboolean
 check_option (const McOption *o, int steps, GError **error)
 {
-  if (!is_between (o->spot, 1e-9, 1e9) || !is_between (o->strike, 1e-9, 1e9))
-    return wrong (error, "--spot and --strike must be from 1e-9 to 1e9");
-  if (!is_between (o->rate, -10, 10))
-    return wrong (error, "--rate must be from -10 to 10");
-  if (!is_between (o->volatility, 1e-6, 10))
-    return wrong (error, "--volatility must be from 1e-6 to 10");
-  if (!is_between (o->years, 1e-6, 1000))
-    return wrong (error, "--years must be from 1e-6 to 1000");
-  if (!is_between (steps, 1, MC_MAX_STEPS))
-    return wrong (error,
-                  "--steps must be from 1 to " G_STRINGIFY (MC_MAX_STEPS));
-  return TRUE;
+  return check ("spot", o->spot, 1e-9, 1e9, error)
+         && check ("strike", o->strike, 1e-9, 1e9, error)
+         && check ("rate", o->rate, -10, 10, error)
+         && check ("volatility", o->volatility, 1e-6, 10, error)
+         && check ("years", o->years, 1e-6, 1000, error)
+         && check ("steps", steps, 1, MC_MAX_STEPS, error);
 }
 
 static gboolean
@@ -63,7 +63,11 @@ parse_kind (const char *name, McKind *kind, GError **error)
   else if (strcmp (name, "asian") == 0)
     *kind = MC_ASIAN;
   else
-    return wrong (error, "--option is european or asian");
+    {
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                   "--option=%s is neither european nor asian", name);
+      return FALSE;
+    }
   return TRUE;
 }
 
@@ -83,10 +87,11 @@ understand (McOptions *o, const Given *g, GError **error)
     return wrong (error, "--gpu-only: this program was built without CUDA");
   if (samples == 0)
     samples = kind == MC_PI ? SAMPLES_PI : SAMPLES_OPTION;
-  if (samples < 0 || samples > (gint64)MC_MAX_SAMPLES)
-    return wrong (error, "--samples must be from 1 to 2^40");
-  if (g->block < 0 || g->cores < 0 || g->gpus < 0)
-    return wrong (error, "--block, --cores and --gpus cannot be negative");
+  if (!check ("samples", samples, 1, MC_MAX_SAMPLES, error)
+      || !check ("block", g->block, 0, G_MAXINT64, error)
+      || !check ("cores", g->cores, 0, G_MAXINT, error)
+      || !check ("gpus", g->gpus, 0, G_MAXINT, error))
+    return FALSE;
   if (kind != MC_PI && !check_option (&o->option, g->steps, error))
     return FALSE;
   guint64 seed = (guint64)g->seed;

@@ -46,8 +46,10 @@ check_size (const char *option, int size, GError **error)
 static gboolean
 check_devices (const Given *g, GError **error)
 {
-  if (g->cores < 0 || g->gpus < 0)
-    return wrong (error, "--cores and --gpus cannot be negative");
+  if (g->cores < 0)
+    return wrong (error, "--cores=%d is negative", g->cores);
+  if (g->gpus < 0)
+    return wrong (error, "--gpus=%d is negative", g->gpus);
   if (g->frames < 0)
     return wrong (error, "--frames=%d is negative", g->frames);
   if (g->cpu_only && g->gpu_only)

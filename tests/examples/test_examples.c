@@ -171,6 +171,24 @@ no_number (void)
       }
 }
 
+/* Examples that are given no such file name it; own_device is given no such
+   kind of farm. */
+static void
+no_file (void)
+{
+  static const char *const programs[]
+      = { "byte_histogram", "graph", "pipeline", "own_strategy", "own_device" };
+  for (gsize i = 0; i < G_N_ELEMENTS (programs); i++)
+    {
+      g_autofree char *out = NULL, *err = NULL;
+      CU_ASSERT_NOT_EQUAL (
+          program_run (&out, &err, programs[i], "/no-such-file", NULL), 0);
+      CU_ASSERT_STRING_EQUAL (out, "");
+      program_says (err, "/no-such-file");
+      program_says (err, programs[i]);
+    }
+}
+
 static void
 refuses (const char *wanted, const char *a, const char *b, const char *c)
 {
@@ -242,6 +260,7 @@ HASS_TEST_SUITE (
     { "quicksort sorts", tasks },
     { "an application's own strategy beats naive greedy", own_strategy },
     { "what is no number gets the usage", no_number },
+    { "a file that is not there is named", no_file },
     { "what earlier runs taught is explained at 0 ms",
       explained_from_the_start },
     { "string_search says what is wrong", wrong_options },

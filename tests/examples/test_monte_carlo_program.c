@@ -41,11 +41,13 @@ static void
 program_refuses (void)
 {
   static const char *const wrong[][2]
-      = { { "--option=barrier", "european or asian" },
-          { "--samples=-1", "--samples must be" },
-          { "--option=asian --steps=0", "--steps must be" },
-          { "--option=asian --volatility=-1", "--volatility must be" },
-          { "--option=asian --strike=nan", "--strike must be" },
+      = { { "--option=barrier", "--option=barrier is neither" },
+          { "--samples=-1", "--samples=-1 is not a number from 1 to" },
+          { "--option=asian --steps=0",
+            "--steps=0 is not a number from 1 to 65536" },
+          { "--option=asian --volatility=-1", "--volatility=-1 is not" },
+          { "--option=asian --strike=nan", "--strike=nan is not" },
+          { "--cores=-1", "--cores=-1 is not" },
           { "--cpu-only --gpu-only", "exclude each other" },
           { "--pi --option=asian", "exclude each other" },
           { "--nonsense", "Unknown option" },

@@ -145,6 +145,9 @@ static const struct
   { "-w cap-cg -s ,", "no strategy" },
   { "-w cap-cg --rounds -3", "--rounds" },
   { "-w cap-cg --noise 7", "--noise 7" },
+  { "-w cap-cg --loops=-1", "--loops -1: a number from 0 to 1" },
+  { "-w cap-cg --loops 1", "--loops belongs to --pipeline" },
+  { "--workload=", "known are cap-cg" },
   { "-w cap-cg --start -5", "--start -5: a number from 0" },
   { "-w cap-cg --parts -1", "--parts -1" },
   { "-w cap-cg --kernels -1", "--kernels -1" },
@@ -159,6 +162,32 @@ static const struct
   { "-w cap-cg extra", "extra" },
   { "-w /nowhere/x.workload", "/nowhere/x.workload" },
 };
+
+/* Each word of --help that begins with -- is in the manual. */
+static void
+help (void)
+{
+  g_autofree char *out = NULL, *err = NULL, *text = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "--help"), 0);
+  CU_ASSERT_TRUE_FATAL (
+      g_file_get_contents (HASS_TOP "/doc/man/hass-sim.1", &text, NULL, NULL));
+  g_auto (GStrv) parts = g_strsplit (text, "\\-", -1);
+  g_autofree char *manual = g_strjoinv ("-", parts);
+  g_auto (GStrv) words = g_strsplit_set (out, " =,;:\n", -1);
+  for (char **word = words; *word; word++)
+    if (g_str_has_prefix (*word, "--") && (*word)[2])
+      program_says (manual, *word);
+}
+
+static void
+unfit_strategies (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "-w thesis-equal -n 1 -s pipe-auto,hass-p"),
+                   1);
+  program_says (out, "pipe-auto");
+  program_says (out, "hass-p does not serve");
+}
 
 static void
 wrong_words (void)
@@ -207,6 +236,11 @@ other_folder (void)
                         "/doc/platforms/cap.platform"),
                    0);
   program_says (out, "mine.workload on cap");
+  g_clear_pointer (&out, g_free);
+  g_clear_pointer (&err, g_free);
+  CU_ASSERT_EQUAL (run (&out, &err, "-w mine -n 1 -p cap"), 2);
+  program_says (err, "HASS_DATADIR");
+  program_says (err, "platforms");
   g_unsetenv ("HASS_DATADIR");
   unlink (file);
   rmdir (sub);
@@ -216,6 +250,9 @@ other_folder (void)
 HASS_TEST_SUITE (
     sim_program, { "a workload under several strategies", table },
     { "a refused parameter is named, with status 1", refused_parameter },
+    { "where no strategy serves the farm each says so, with status 1",
+      unfit_strategies },
+    { "the manual has all options", help },
     { "--list names strategies with sections, and all files", lists },
     { "a suite ends with geometric means", suites },
     { "--json has rounds and devices", json },

@@ -278,6 +278,33 @@ listed_with_the_reason (void)
     }
 }
 
+/* What a failed worker adds to the error: a load is named, and the part of it
+   where it is one, by its first and last element, as in the report. */
+static void
+named_load (void)
+{
+  for (guint cut = 0; cut < 2; cut++)
+    {
+      Failing failing = { CPU_WORKER, OWN_ERROR };
+      HassLoad load = { .size = 100 };
+      HassDataFarm f = HASS_DATA_FARM_INIT;
+      g_autoptr (GError) error = NULL;
+      f.loads = &load;
+      f.n_loads = 1;
+      f.cpu_worker = work;
+      f.user_data = &failing;
+      f.block_elements = cut ? 100 : 0;
+      CU_ASSERT_FALSE (
+          guarded (cut ? hass_data_farm_partition : hass_data_farm_combine, &f,
+                   NULL, &error));
+      CU_ASSERT_STRING_EQUAL (
+          error->message,
+          cut ? "farm 'farm': worker failed on load 0, elements 0 to 99: no "
+                "such pattern"
+              : "farm 'farm': worker failed on load 0: no such pattern");
+    }
+}
+
 HASS_TEST_SUITE (
     callback_errors,
     { "a callback's own error keeps its domain and code",
@@ -289,4 +316,6 @@ HASS_TEST_SUITE (
     { "a farm inside a worker makes the outer farm fail with MISUSE",
       misuse_inside_is_misuse },
     { "with CONTINUE failed loads are listed with their reason",
-      listed_with_the_reason })
+      listed_with_the_reason },
+    { "a failed worker's error names the load, and a part by its elements",
+      named_load })

@@ -121,6 +121,12 @@ no_worker (void)
   f.gpu_worker = no_kernel;
   f.run.n_gpus = -1;
   CU_ASSERT_TRUE (fails_with (&f, HASS_ERROR_NO_DEVICE, "no GPU is present"));
+  static const HassKindWorker mine[]
+      = { { "no-kind", no_kernel }, { NULL, NULL } };
+  f.gpu_worker = NULL;
+  f.workers = mine;
+  CU_ASSERT_TRUE (fails_with (&f, HASS_ERROR_NO_DEVICE,
+                              "workers for no-kind only, and no such device"));
 }
 
 static void

@@ -10,7 +10,7 @@
 #include "device/model/key_file.h"
 #include "device/model/shipped.h"
 #include "hass/error.h"
-#include "hass/strategy.h"
+#include "sched/registry.h"
 
 static void
 list_files (const char *kind, const char *group)
@@ -62,33 +62,10 @@ sim_print_list (void)
   list_suites ("hard suites, not among all", hard);
 }
 
-/* A part before a colon is a new name. After a colon a part with '=' is a
-   further parameter. */
-static char **
-split (const char *text)
-{
-  g_auto (GStrv) parts = g_strsplit (text, ",", -1);
-  GPtrArray *list = g_ptr_array_new ();
-  for (char **p = parts; *p; p++)
-    {
-      const char *colon = strchr (*p, ':'), *equals = strchr (*p, '=');
-      if (list->len > 0 && equals && (!colon || equals < colon))
-        {
-          char *before = list->pdata[list->len - 1];
-          list->pdata[list->len - 1] = g_strconcat (before, ",", *p, NULL);
-          g_free (before);
-        }
-      else if (**p)
-        g_ptr_array_add (list, g_strdup (*p));
-    }
-  g_ptr_array_add (list, NULL);
-  return (char **)g_ptr_array_free (list, FALSE);
-}
-
 char **
 sim_strategies (const char *text, gboolean oracle, GError **error)
 {
-  g_auto (GStrv) asked = split (text);
+  g_auto (GStrv) asked = hass_strategy_split (text);
   GPtrArray *list = g_ptr_array_new_with_free_func (g_free);
   gboolean ok = TRUE;
   for (char **a = asked; *a && ok; a++)

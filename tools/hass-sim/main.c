@@ -21,13 +21,12 @@
 
 static char *platform, *workload, *pipeline, *strategy, *suite, *trace;
 static char *gantt, *plot, *replay, *explanation, *family_name, *dataflow,
-    *task, *noise_text;
+    *task, *noise_text, *loops_text;
 static char **slow, **lose, **changes;
 static gint rounds, random_cases, replay_farm;
 static gint part_mib = SIM_NOT_GIVEN, start_ms = SIM_NOT_GIVEN,
             kernels = SIM_NOT_GIVEN, times = SIM_NOT_GIVEN;
 static gint64 seed = 1;
-static double loops = -1;
 static gboolean json, csv, list, summary_only, no_static, known, pure;
 
 static const GOptionEntry entries[] = {
@@ -62,8 +61,7 @@ static const GOptionEntry entries[] = {
     "platform's)",
     "MIB" },
   { "kernels", 0, 0, G_OPTION_ARG_INT, &kernels,
-    "So many kernels of a GPU may run side by side (default: the platform's)",
-    "N" },
+    "Kernels that a GPU runs side by side (default: the platform's)", "N" },
   { "start", 0, 0, G_OPTION_ARG_INT, &start_ms,
     "GPUs take their first bundle after so many ms (default: the platform's)",
     "MS" },
@@ -105,9 +103,8 @@ static const GOptionEntry entries[] = {
     "Of --pipeline: mean times are known, as if earlier runs had measured them",
     NULL },
   { "pure", 0, 0, G_OPTION_ARG_NONE, &pure,
-    "Of --pipeline: stages that GPUs can run may be begun again elsewhere",
-    NULL },
-  { "loops", 0, 0, G_OPTION_ARG_DOUBLE, &loops,
+    "Of --pipeline: stages that GPUs can run may begin again elsewhere", NULL },
+  { "loops", 0, 0, G_OPTION_ARG_STRING, &loops_text,
     "Of --pipeline: efficiency of all cores in a token that GPUs can have",
     "E" },
   { "summary", 0, 0, G_OPTION_ARG_NONE, &summary_only,
@@ -123,7 +120,7 @@ static const GOptionEntry entries[] = {
 
 /**
  * Bench: a run over cases.
- * @noise: of --noise; -1: the platform's.
+ * @noise, @loops: of --noise and --loops; -1: the platform's, the pipeline's.
  * @summary: a line for each suite or family; @together: one for all.
  * @all: of --json: each SimCase followed by the GPtrArray of its results.
  * @failed: a strategy failed that serves the farm.
@@ -132,7 +129,7 @@ static const GOptionEntry entries[] = {
 typedef struct
 {
   char **strategies;
-  double noise;
+  double noise, loops;
   SimSummary *summary, *together;
   GPtrArray *all;
   gboolean failed, head;
@@ -154,11 +151,10 @@ check_cases (GError **error)
     return sim_refuse (error, "--times belongs to --dataflow, from 1");
   if (plot && !workload)
     return sim_refuse (error, "--plot draws one case: --workload is needed");
-  if ((known || pure) && !pipeline)
-    return sim_refuse (error, known ? "--known belongs to --pipeline"
-                                    : "--pure belongs to --pipeline");
-  if (loops != -1 && !(pipeline && loops >= 0 && loops <= 1))
-    return sim_refuse (error, "--loops belongs to --pipeline, from 0 to 1");
+  if ((known || pure || loops_text) && !pipeline)
+    return sim_refuse (error, known  ? "--known belongs to --pipeline"
+                              : pure ? "--pure belongs to --pipeline"
+                                     : "--loops belongs to --pipeline");
   if (replay_farm < 0 || (!replay && (changes || replay_farm)))
     return sim_refuse (error, "--replay-farm and --platform-change belong to "
                               "--replay; farms are counted from 1");
@@ -224,7 +220,8 @@ parse (int argc, char **argv, Bench *b, GError **error)
     return FALSE;
   if (family_name && random_cases == 0)
     return sim_refuse (error, "--family belongs to --random");
-  if (!sim_parse_noise (noise_text, &b->noise, error))
+  if (!sim_parse_part ("--noise", noise_text, &b->noise, error)
+      || !sim_parse_part ("--loops", loops_text, &b->loops, error))
     return FALSE;
   if (list)
     return TRUE;
@@ -249,12 +246,15 @@ adjust (const Bench *b, HassPlatform *p)
   sim_adjust (&(SimAdjust){ b->noise, part_mib, kernels, start_ms }, p);
 }
 
+/* @name: "WORKLOAD" or, of a suite, "WORKLOAD@PLATFORM". */
 static SimCase *
-load_case (const Bench *b, const char *workload_name, const char *on,
-           GError **error)
+load_case (const Bench *b, const char *name, GError **error)
 {
   SimWorkload *w;
   HassPlatform *p;
+  gsize length = strcspn (name, "@");
+  g_autofree char *workload_name = g_strndup (name, length);
+  const char *on = platform || !name[length] ? platform : name + length + 1;
   if (!sim_load (workload_name, on, &w, &p, error))
     return NULL;
   adjust (b, p);
@@ -284,12 +284,15 @@ run_case (Bench *b, SimCase *c, const char *group, GError **error)
       g_ptr_array_unref (results);
       return FALSE;
     }
+  gboolean unfit = workload != NULL; /* all */
   for (char **s = b->strategies; *s; s++)
     {
       HassSimResult *r = sim_run (c, *s, trace);
       b->failed |= r->refused && !r->unfit;
+      unfit &= r->unfit;
       g_ptr_array_add (results, r);
     }
+  b->failed |= unfit;
   if (csv)
     sim_print_csv (c, results, b->head);
   else if (!json && !summary_only)
@@ -316,9 +319,7 @@ run_case (Bench *b, SimCase *c, const char *group, GError **error)
 static gboolean
 run_one (Bench *b, const char *name, const char *group, GError **error)
 {
-  g_auto (GStrv) parts = g_strsplit (name, "@", 2);
-  const char *on = platform ? platform : parts[1];
-  SimCase *c = load_case (b, parts[0], on, error);
+  SimCase *c = load_case (b, name, error);
   return c && run_case (b, c, group, error);
 }
 
@@ -424,7 +425,7 @@ run_pipeline (Bench *b, GError **error)
                              .trace = trace,
                              .seed = (guint64)seed,
                              .noise = b->noise,
-                             .loops = loops,
+                             .loops = b->loops,
                              .known = known,
                              .pure = pure,
                              .summary = summary_only,

@@ -52,15 +52,16 @@ sim_adjust (const SimAdjust *a, HassPlatform *p)
 }
 
 gboolean
-sim_parse_noise (const char *text, double *noise, GError **error)
+sim_parse_part (const char *option, const char *text, double *part,
+                GError **error)
 {
   char *end;
-  *noise = -1;
+  *part = -1;
   if (!text)
     return TRUE;
-  *noise = g_ascii_strtod (text, &end);
-  return (end != text && !*end && *noise >= 0 && *noise <= 1)
-         || wrong (error, "--noise", text, "a number from 0 to 1");
+  *part = g_ascii_strtod (text, &end);
+  return (end != text && !*end && *part >= 0 && *part <= 1)
+         || wrong (error, option, text, "a number from 0 to 1");
 }
 
 gboolean

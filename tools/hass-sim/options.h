@@ -39,8 +39,10 @@ typedef struct
 void sim_adjust (const SimAdjust *adjust, HassPlatform *p);
 
 gboolean sim_check_counts (const SimCount *counts, guint n, GError **error);
-/* @text: of --noise; NULL: not given, *@noise becomes -1. */
-gboolean sim_parse_noise (const char *text, double *noise, GError **error);
+/* @text: what follows the option, a number from 0 to 1; NULL: it is not given,
+ *@part becomes -1. */
+gboolean sim_parse_part (const char *option, const char *text, double *part,
+                         GError **error);
 /* Refuses the first option of a table that is given. @mode, @what: "--MODE
    WHAT" runs. */
 gboolean sim_refuse_given (const SimGiven *options, const char *mode,

@@ -15,11 +15,14 @@ farm_name (HassFarmKind farm)
                                          : "function";
 }
 
-/* Whether the strategy was refused for another reason than the kind of farm. */
+/* Whether no strategy serves the kind of farm. */
 static gboolean
-says_why (const HassSimResult *r)
+all_unfit (GPtrArray *results)
 {
-  return r->refused && !r->unfit;
+  for (guint i = 0; i < results->len; i++)
+    if (!((HassSimResult *)results->pdata[i])->unfit)
+      return FALSE;
+  return TRUE;
 }
 
 void
@@ -27,6 +30,7 @@ sim_print_table (const SimCase *c, GPtrArray *results)
 {
   const SimWorkload *w = c->workload;
   double bound = 0;
+  gboolean none = all_unfit (results);
   for (guint i = 0; i < c->rounds; i++)
     bound += c->bound_ns[i];
   printf ("%s on %s: %s, %s, %u units of %" G_GUINT64_FORMAT " elements, "
@@ -41,7 +45,7 @@ sim_print_table (const SimCase *c, GPtrArray *results)
   for (guint i = 0; i < results->len; i++)
     {
       const HassSimResult *r = results->pdata[i];
-      if (says_why (r))
+      if (r->refused && (none || !r->unfit))
         printf ("  %-24s %s\n", r->strategy, r->refused);
       if (r->refused)
         continue;

@@ -4,6 +4,7 @@
 #include <json-glib/json-glib.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -262,10 +263,58 @@ trace_lines (void)
   stand_in_free (device);
 }
 
+/* A report of one device whose work of one second has so many bytes. */
+static char *
+table_of (guint64 bytes, guint64 loads)
+{
+  HassDeviceReport cpu
+      = { .name = "cpu", .bytes = bytes, .work = 10, .busy_s = 1 };
+  HassReport r = { .farm = "f",
+                   .strategy = "auto",
+                   .kind = HASS_FARM_COMBINE,
+                   .loads = loads,
+                   .units = loads,
+                   .rounds = loads,
+                   .work = 10,
+                   .makespan_s = 1,
+                   .n_devices = 1,
+                   .devices = &cpu };
+  return hass_report_to_string (&r);
+}
+
+static void
+table_numbers (void)
+{
+  static const struct
+  {
+    guint64 bytes, loads;
+    const char *rate, *title;
+  } wanted[]
+      = { { 151234000000, 1, " 151 GB/s\n", "1 unit of 1 load in 1 round\n" },
+          { 5440000000, 2, " 5.44 GB/s\n", "2 units of 2 loads in 2 rounds\n" },
+          { 19640000, 2, " 19.6 MB/s\n", "2 units" },
+          { 1500, 2, " 1.50 kB/s\n", "2 units" },
+          { 12, 2, " 12.0 B/s\n", "2 units" },
+          { 0, 2, " 10/s\n", "2 units" } };
+  for (guint i = 0; i < G_N_ELEMENTS (wanted); i++)
+    {
+      g_autofree char *text = table_of (wanted[i].bytes, wanted[i].loads);
+      gboolean there
+          = strstr (text, wanted[i].rate) && strstr (text, wanted[i].title);
+      CU_ASSERT_TRUE (there);
+      if (!there)
+        printf ("\n    '%s' or '%s' is not in:\n%s", wanted[i].rate,
+                wanted[i].title, text);
+    }
+}
+
 HASS_TEST_SUITE (report, { "a live report's numbers agree", numbers_live },
                  { "a virtual report's numbers agree", numbers_virtual },
                  { "JSON has every number and quotes what it must", as_json },
                  { "the table names devices and what is unfinished", as_table },
+                 { "the table gives rates in units that suit them, and one "
+                   "unit as one",
+                   table_numbers },
                  { "no report may be freed", no_report },
                  { "progress only grows", progress },
                  { "each line of a trace is JSON", trace_lines })

@@ -237,6 +237,35 @@ report_lines (void)
                           error->message);
 }
 
+/* Runs a farm under a wrong environment variable. Returns: how many lines of
+   HASS_REPORT say so. */
+static guint
+refused_line (const char *variable, const char *value)
+{
+  g_autofree char *path = trial_file ("");
+  g_autoptr (GError) error = NULL;
+  g_setenv ("HASS_REPORT", path, TRUE);
+  g_setenv (variable, value, TRUE);
+  CU_ASSERT_FALSE (run_farm ("refused", NULL, &error));
+  g_unsetenv (variable);
+  g_unsetenv ("HASS_REPORT");
+  g_autoptr (GPtrArray) lines = lines_of (path);
+  guint n = 0;
+  for (guint i = 0; i < lines->len; i++)
+    n += g_strcmp0 (json_object_get_string_member (line (lines, i), "error"),
+                    error ? error->message : "")
+         == 0;
+  return n;
+}
+
+static void
+refused_lines (void)
+{
+  CU_ASSERT_EQUAL (refused_line ("HASS_STRATEGY", "no-such"), 1);
+  CU_ASSERT_EQUAL (refused_line ("HASS_NCPU", "many"), 1);
+  CU_ASSERT_EQUAL (refused_line ("HASS_DEVICES", "no-such"), 1);
+}
+
 static void
 no_report_file (void)
 {
@@ -257,4 +286,5 @@ HASS_TEST_SUITE (
       failed },
     { "HASS_TRACE keeps all farms of the process, and only those", two_farms },
     { "HASS_REPORT has a line a farm, and why it failed", report_lines },
+    { "HASS_REPORT says why a farm was refused", refused_lines },
     { "a report file that cannot be written is an error", no_report_file })

@@ -110,7 +110,7 @@ wrong_options (void)
     { "--gap-open=1001", "--gap-open=1001 is not from 0 to 1000" },
     { "--gap-extend=51", "--gap-extend=51 is not from 0 to 50" },
     { "--tile=300", "--tile=300 is no multiple of 256" },
-    { "--cores=-1", "--cores cannot be negative" },
+    { "--cores=-1", "--cores=-1 is negative" },
     { "--global", "Unknown option --global" },
     { "-", "there are 3 arguments" },
   };
