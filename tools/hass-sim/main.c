@@ -142,9 +142,10 @@ typedef struct
 static gboolean
 check_cases (GError **error)
 {
-  if (!workload + !suite + !replay + !pipeline + !dataflow + !random_cases != 5)
-    return sim_refuse (error, "one of --workload, --suite, --random, --replay, "
-                              "--pipeline, --dataflow or --list is needed");
+  const gboolean given[] = { !!workload, !!suite,    !!random_cases,
+                             !!replay,   !!pipeline, !!dataflow };
+  if (!sim_need_one (given, error))
+    return FALSE;
   if (gantt && !workload && !dataflow)
     return sim_refuse (
         error, "--gantt draws one case: --workload or --dataflow is needed");
@@ -159,10 +160,9 @@ check_cases (GError **error)
                                     : "--pure belongs to --pipeline");
   if (loops != -1 && !(pipeline && loops >= 0 && loops <= 1))
     return sim_refuse (error, "--loops belongs to --pipeline, from 0 to 1");
-  if (replay_farm < 0 || (!replay && (changes || replay_farm)))
-    return sim_refuse (error, "--replay-farm and --platform-change belong to "
-                              "--replay; farms are counted from 1");
-  return TRUE;
+  return (replay_farm >= 0 && (replay || (!changes && !replay_farm)))
+         || sim_refuse (error, "--replay-farm and --platform-change belong to "
+                               "--replay; farms are counted from 1");
 }
 
 static gboolean
@@ -190,6 +190,7 @@ check_dataflow (GError **error)
           { "kernels", kernels >= 0,
             "a modelled GPU computes one task of a dataflow at a time" },
           { "no-static", no_static, "no static split of it is sought" },
+          { "summary", summary_only, "there is one case" },
           { "gantt", gantt && times > 0, "with --times: it draws one run" },
           { NULL, FALSE, NULL } };
   if (json && csv)
