@@ -2,6 +2,9 @@
 /* test_virtual_dataflow_link.c: what cores compute beside a modelled GPU of
    which the link binds.
    Thread safety: one thread. */
+#include <time.h>
+#include <unistd.h>
+
 #include "virtual_flow.h"
 
 /* The modelled GPU runs no code. */
@@ -72,9 +75,70 @@ kernels_bind (void)
   hass_report_free (flow.report);
 }
 
+/* -- Many data ---------------------------------------------------------- */
+
+#define MOST_SMALL 20000
+
+static guint8 small[MOST_SMALL][8];
+
+/* A GPU reads one datum after the other, and waits for a core each time. @data:
+   of how many data. */
+static gboolean
+take_turns (HassGraph *graph, gpointer data, GError **error)
+{
+  static const HassCodelet for_gpu
+      = HASS_CODELET (.name = "gpu", .gpu = on_gpu);
+  static const HassCodelet for_core
+      = HASS_CODELET (.name = "core", .cpu = virtual_flow_count);
+  static guint8 turn[8];
+  const guint *n = data;
+  HassAccess a[]
+      = { { hass_graph_data (graph, turn, sizeof turn, 1, 0), HASS_UPDATE },
+          { NULL, HASS_READ } };
+  (void)error;
+  for (guint i = 0; i < *n; i++)
+    {
+      a[1].data = hass_graph_data (graph, small[i], sizeof *small, 1, 0);
+      hass_graph_task (graph, &for_gpu, a, 2, NULL);
+      hass_graph_task (graph, &for_core, a, 1, NULL);
+    }
+  return TRUE;
+}
+
+/* Returns: the CPU time of a dataflow with @n data, in s. */
+static double
+seconds_of (guint n)
+{
+  g_autofree char *machine = virtual_flow_machine (1, 1, 0, 0);
+  struct timespec begin, end;
+  HassDataflow d = HASS_DATAFLOW_INIT;
+  d.user_data = &n;
+  d.build = take_turns;
+  d.run.platform = machine;
+  d.run.dry = TRUE;
+  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &begin);
+  CU_ASSERT_TRUE (hass_dataflow (&d, NULL, NULL));
+  clock_gettime (CLOCK_THREAD_CPUTIME_ID, &end);
+  unlink (machine);
+  return (double)(end.tv_sec - begin.tv_sec)
+         + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9;
+}
+
+/* Ten times as many data take a hundred times as long if the GPU looks at all
+   of them whenever it has nothing to do. */
+static void
+many_resident (void)
+{
+  double few = seconds_of (MOST_SMALL / 10), many = seconds_of (MOST_SMALL);
+  CU_ASSERT_TRUE (many < 40 * few);
+  if (many >= 40 * few)
+    g_printerr ("\n    %g s of a tenth, %g s of all", few, many);
+}
+
 HASS_TEST_SUITE (
     virtual_dataflow_link,
     { "cores soon compute tasks whose copies home bind the link of a GPU",
       link_binds },
     { "cores do not try 200 tasks that a GPU computes while it copies",
-      kernels_bind })
+      kernels_bind },
+    { "a GPU that waits does not look at all data that it has", many_resident })
