@@ -252,7 +252,8 @@ nested (void)
 {
   g_autoptr (GError) in_build = flow_failure (nest, NULL);
   CU_ASSERT_TRUE (flow_says (in_build, HASS_ERROR_MISUSE, "'flow'",
-                             "hass_dataflow", "cannot run", NULL));
+                             "hass_dataflow", "from the build callback of",
+                             "cannot run", NULL));
   g_autoptr (GError) in_task = flow_failure (submit_nest, NULL);
   CU_ASSERT_TRUE (flow_says (in_task, HASS_ERROR_MISUSE, "'flow'", "'nests'",
                              "hass_dataflow", "cannot run", NULL));
