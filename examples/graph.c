@@ -70,8 +70,8 @@ main (int argc, char **argv)
   while (file && (n = fscanf (file, "%u %u %f", &from, &to, &length)) == 3
          && from < PLACES && to < PLACES && length >= 0)
     ways[from * PLACES + to] = length;
-  if (!file || n != (guint)EOF || fclose (file) != 0)
-    return fprintf (stderr, "usage: graph FILE\n"), 2;
+  if (!file || n != (guint)EOF || ferror (file) || fclose (file) != 0)
+    return fprintf (stderr, "usage: graph FILE, of lines FROM TO LENGTH\n"), 2;
   HassDataflow flow = HASS_DATAFLOW_INIT;
   flow.name = "distances";
   flow.user_data = ways;
