@@ -75,7 +75,7 @@ main (int argc, char **argv)
     return fprintf (stderr, "usage: graph FILE\n"), 2;
   if (!file)
     return fprintf (stderr, "graph: %s: %s\n", argv[1], g_strerror (errno)), 2;
-  if (n != (guint)EOF || fclose (file) != 0)
+  if (n != (guint)EOF || ferror (file) || fclose (file) != 0)
     return fprintf (stderr, "graph: %s: each line needs FROM TO LENGTH\n",
                     argv[1]),
            2;

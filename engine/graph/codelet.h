@@ -230,8 +230,9 @@ gboolean hass_graph_task (HassGraph *graph, const HassCodelet *codelet,
  * have ended. Its memory then has its value, and may be read and written until
  * the next task that accesses it is submitted.
  *
- * Returns: TRUE; FALSE if the value is invalid since a task failed, if the
- * dataflow is stopping, or on misuse: while a graph is recorded.
+ * Returns: TRUE; FALSE if the value of @data is invalid since a task failed
+ * (not looked at if it is NULL), if the dataflow is stopping, or on misuse:
+ * while a graph is recorded.
  */
 gboolean hass_graph_wait (HassGraph *graph, HassData *data);
 

@@ -15,6 +15,7 @@ hass_places_of_locked (HassGraph *graph, HassData *data)
   guint n = graph->placing->n_devices;
   p = g_malloc0 (sizeof *p + n * sizeof *p->at);
   p->data = data;
+  p->link.data = p;
   p->only = p->changer = p->leaver = -1;
   p->chain = g_array_new (FALSE, FALSE, sizeof (guint32));
   p->parked = g_array_new (FALSE, FALSE, sizeof (guint32));
@@ -32,6 +33,19 @@ hass_places_free (HassPlaces *places)
   g_array_unref (places->chain);
   g_array_unref (places->parked);
   g_free (places);
+}
+
+/* @only: the device that has the only valid version from now on; < 0: none. */
+static void
+set_only (HassGraph *graph, HassPlaces *p, gint only)
+{
+  HassGraphDevice *devices = graph->placing->devices;
+  guint own = p->data->own ? 1 : 0;
+  if (p->only >= 0)
+    g_queue_unlink (&devices[p->only].only_here[own], &p->link);
+  if (only >= 0)
+    g_queue_push_tail_link (&devices[only].only_here[own], &p->link);
+  p->only = only;
 }
 
 static inline gboolean
@@ -204,7 +218,7 @@ hass_place_changed_locked (HassGraph *graph, guint index, HassPlaces *p,
   forget_instances (graph, p, (gint)index);
   p->at[index].state = HASS_AT_VALID;
   p->changer = -1;
-  p->only = (gint)index;
+  set_only (graph, p, (gint)index);
   if (!is_lost (p))
     g_array_append_val (p->chain, task);
   graph->tasks[task].flags |= HASS_TASK_UNSETTLED;
@@ -243,7 +257,8 @@ hass_place_came_home_locked (HassGraph *graph, guint index, HassPlaces *p,
   if (p->listed)
     g_queue_remove (&graph->placing->devices[index].leavers, p);
   p->listed = FALSE;
-  p->only = p->leaver = -1;
+  set_only (graph, p, -1);
+  p->leaver = -1;
   g_array_append_vals (settled, p->chain->data, p->redo);
   settle (graph, p, p->redo);
   g_array_remove_range (p->chain, 0, p->redo);
@@ -266,7 +281,8 @@ hass_place_lost_locked (HassGraph *graph, HassPlaces *p, guint index,
   if (p->listed)
     g_queue_remove (&graph->placing->devices[index].leavers, p);
   p->listed = FALSE;
-  p->only = p->changer = p->leaver = -1;
+  set_only (graph, p, -1);
+  p->changer = p->leaver = -1;
   p->redo = 0;
   forget_instances (graph, p, -1);
   if (p->chain->len > 0)
@@ -335,6 +351,7 @@ hass_place_drop_locked (HassGraph *graph, HassPlaces *p, HassGraphDevice **only)
   *only = p->only < 0 ? NULL : &placing->devices[p->only];
   if (p->listed)
     g_queue_remove (&(*only)->leavers, p);
+  set_only (graph, p, -1);
   for (guint i = 0; i < placing->n_devices; i++)
     if (p->at[i].memory)
       {

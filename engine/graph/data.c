@@ -75,15 +75,22 @@ add (HassGraph *graph, const HassDataView *view)
   return data;
 }
 
-/* Returns: FALSE if the size of a view overflows. */
-static gboolean
-has_size (const HassDataView *v)
+/* Returns: what is wrong with a view of the user's memory, or NULL. */
+static const char *
+wrong_with (const HassDataView *v)
 {
   gsize bytes;
-  return v->rows == 0
-         || (__builtin_mul_overflow (v->rows - 1, v->pitch, &bytes) == 0
-             && __builtin_add_overflow (bytes, v->row_bytes, &bytes) == 0
-             && (guintptr)v->data <= G_MAXSIZE - bytes);
+  if (!v->data)
+    return "it needs memory";
+  if (v->row_bytes == 0 || v->rows == 0)
+    return "it needs at least a byte";
+  if (v->pitch < v->row_bytes)
+    return "the pitch must be at least a row";
+  if (__builtin_mul_overflow (v->rows - 1, v->pitch, &bytes)
+      || __builtin_add_overflow (bytes, v->row_bytes, &bytes)
+      || (guintptr)v->data > G_MAXSIZE - bytes)
+    return "it would end beyond the last address";
+  return NULL;
 }
 
 HassData *
@@ -93,15 +100,14 @@ hass_graph_data (HassGraph *graph, gpointer host, gsize row_bytes, gsize rows,
   HassDataView v = { host, row_bytes, rows, pitch > 0 ? pitch : row_bytes };
   if (!hass_graph_may (graph, "hass_graph_data"))
     return NULL;
-  if (!host || row_bytes == 0 || rows == 0 || v.pitch < row_bytes
-      || !has_size (&v))
+  const char *wrong = wrong_with (&v);
+  if (wrong)
     {
       hass_graph_refuse (graph, HASS_ERROR_INVALID,
                          "hass_graph_data: datum %u has the address %p, %zu "
-                         "rows of %zu bytes and the pitch %zu; it needs "
-                         "memory, at least a byte, and a pitch of at least a "
-                         "row",
-                         graph->n_data + 1, host, rows, row_bytes, v.pitch);
+                         "rows of %zu bytes and the pitch %zu; %s",
+                         graph->n_data + 1, host, rows, row_bytes, v.pitch,
+                         wrong);
       return NULL;
     }
   HassData *data = add (graph, &v);

@@ -209,22 +209,25 @@ is_used_elsewhere (const HassServing *s, const HassPlaces *p)
   return FALSE;
 }
 
-/* Returns: a datum that is valid here only, the user's first, or NULL. */
+static gboolean
+may_leave (const HassServing *s, const HassPlaces *p)
+{
+  return p->changer < 0 && p->leaver < 0 && !is_used_elsewhere (s, p);
+}
+
+/* Returns: a datum that is valid here only, the user's first, or NULL. Of the
+   library's the last one: when it is home, others may be of no use. */
 static HassPlaces *
 any_only_here_locked (const HassServing *s)
 {
-  HassPlaces *found = NULL;
-  for (GList *l = s->device->resident.head; l; l = l->next)
-    {
-      HassPlaces *p = l->data;
-      if (p->only != (gint)s->device->index || p->changer >= 0 || p->leaver >= 0
-          || is_used_elsewhere (s, p))
-        continue;
-      if (!p->data->own)
-        return p;
-      found = p;
-    }
-  return s->n_leaving == 0 ? found : NULL;
+  const GQueue *here = s->device->only_here;
+  for (const GList *l = here[0].head; l; l = l->next)
+    if (may_leave (s, l->data))
+      return l->data;
+  for (const GList *l = s->n_leaving == 0 ? here[1].tail : NULL; l; l = l->prev)
+    if (may_leave (s, l->data))
+      return l->data;
+  return NULL;
 }
 
 /* Returns: TRUE if all that has been computed must come home. Not before the

@@ -226,7 +226,12 @@ hass_graph_generate (HassEmitter *emitter, gpointer data, GError **error)
   if (run->tape)
     hass_tape_play (run->tape, graph);
   else
-    build (graph, run, &failure);
+    {
+      HassCallback before
+          = hass_engine_enter_callback ("build callback", job, NULL);
+      build (graph, run, &failure);
+      hass_engine_leave_callback (before);
+    }
   graph->building = FALSE;
   if (failure)
     {

@@ -76,7 +76,8 @@ typedef struct
 struct HassPlaces
 {
   HassData *data;
-  gint only; /* device with the only valid version; < 0: it is home */
+  gint only;  /* device with the only valid version; < 0: it is home */
+  GList link; /* in HassGraphDevice.only_here of device @only */
   /* device of which a kernel writes it; < 0: none, or its version was lost */
   gint changer;
   gint leaver;     /* device from which it is copied home; < 0: none */
@@ -120,9 +121,12 @@ typedef struct
   gint64 soon_ns;
   GQueue resident; /* HassPlaces with memory here, least recently used first */
   GQueue leavers;  /* HassPlaces that should be copied home */
-  GArray *garbage; /* gpointer: memory of data that are gone */
-  GArray *taken;   /* guint32: tasks whose data have memory here */
-  guint n_held;    /* such tasks, and those that compute or leave */
+  /* HassPlaces of which it has the only valid version, that which was changed
+     longest ago first: the user's data, and the library's own */
+  GQueue only_here[2];
+  GArray *garbage;   /* gpointer: memory of data that are gone */
+  GArray *taken;     /* guint32: tasks whose data have memory here */
+  guint n_held;      /* such tasks, and those that compute or leave */
   gsize going_bytes; /* under way from it */
   guint32 shunned;  /* a mask of devices from which a copy to this one failed */
   guint64 n_tasks;  /* settled */

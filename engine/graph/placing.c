@@ -58,6 +58,8 @@ hass_placing_new (HassGraph *graph)
         device->codelets = g_new0 (HassDeviceCodelet, HASS_MOST_CODELETS);
         g_queue_init (&device->resident);
         g_queue_init (&device->leavers);
+        g_queue_init (&device->only_here[0]);
+        g_queue_init (&device->only_here[1]);
       }
   p->empty = g_array_new (FALSE, FALSE, sizeof (HassRanked));
   p->refusals = g_hash_table_new (NULL, NULL);

@@ -374,11 +374,12 @@ hass_task_cost (const HassGraph *graph, HassGraphTask *task)
   return work > 0 ? work : (double)MAX (bytes, 1);
 }
 
-/* Returns: TRUE if a task computes nothing, and takes no time. */
+/* Returns: TRUE if a task computes nothing, and takes no time: it is the
+   library's, no device could have it, or a task before it has failed. */
 static gboolean
 is_free (const HassGraph *graph, HassGraphTask *task)
 {
-  return task->flags & HASS_TASK_INTERNAL
+  return task->flags & HASS_TASK_INTERNAL || !task->codelet->public.cpu
          || (atomic_load_explicit (&graph->n_failures, memory_order_relaxed) > 0
              && hass_task_is_poisoned (task) > 0);
 }

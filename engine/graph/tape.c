@@ -317,6 +317,23 @@ start (HassTape *tape, HassGraph *graph)
       }
 }
 
+/* Before a run but the first one. Returns: FALSE if the program ends the runs.
+ */
+static gboolean
+goes_on (HassGraph *graph)
+{
+  const HassGraphRun *run = graph->run;
+  if (!run->again)
+    return TRUE;
+  HassCallback before
+      = hass_engine_enter_callback ("callback 'again'", graph->job, NULL);
+  gboolean on = run->again (run->user_data);
+  hass_engine_leave_callback (before);
+  if (on) /* it may have written data */
+    hass_place_renew (graph, NULL);
+  return on;
+}
+
 void
 hass_tape_play (HassTape *tape, HassGraph *graph)
 {
@@ -331,10 +348,8 @@ hass_tape_play (HassTape *tape, HassGraph *graph)
     hass_graph_tell_submitted (graph, &graph->tasks[t], t);
   for (guint64 i = 0; i < MAX (run->times, 1); i++)
     {
-      if (i > 0 && run->again && !run->again (run->user_data))
+      if (i > 0 && !goes_on (graph))
         break;
-      if (i > 0 && run->again) /* which may have written data */
-        hass_place_renew (graph, NULL);
       start (tape, graph);
       tape->n_runs++;
       if (!hass_graph_await (graph, HASS_WAIT_ALL, NULL))

@@ -119,10 +119,12 @@ colour_of (HassDot *dot, const char *codelet)
 static void
 add_node (HassDot *dot, const HassSubmitted *task)
 {
-  g_autofree char *label
-      = g_strdup_printf ("%s %" G_GUINT64_FORMAT, task->codelet, task->task);
+  g_autofree char *label = task->internal
+                               ? g_strdup (task->codelet)
+                               : g_strdup_printf ("%s %" G_GUINT64_FORMAT,
+                                                  task->codelet, task->task);
   g_string_append_printf (dot->out,
-                          "  t%" G_GUINT64_FORMAT " [label=", task->task);
+                          "  t%" G_GUINT64_FORMAT " [label=", task->node);
   quote (dot->out, label);
   if (task->internal)
     g_string_append (dot->out, " style=dashed];\n");

@@ -7,6 +7,13 @@
 #include "options.h"
 #include "print.h"
 
+/* Returns: a number, or @otherwise if it was not given. */
+static int
+given (int number, int otherwise)
+{
+  return number == ALIGN_NOT_GIVEN ? otherwise : number;
+}
+
 static void
 make_scheme (AlignScheme *scheme, const AlignOptions *o,
              const FastaRecord records[2])
@@ -15,14 +22,15 @@ make_scheme (AlignScheme *scheme, const AlignOptions *o,
       = o->kind == ALIGN_DNA
         || (o->kind == ALIGN_GUESS && fasta_looks_like_dna (&records[0])
             && fasta_looks_like_dna (&records[1]));
-  gboolean simple = dna || o->match != 0 || o->mismatch != 1;
+  gboolean simple
+      = dna || o->match != ALIGN_NOT_GIVEN || o->mismatch != ALIGN_NOT_GIVEN;
   if (simple)
-    align_scheme_simple (scheme, dna, o->match != 0 ? o->match : 2,
-                         o->mismatch != 1 ? o->mismatch : -3);
+    align_scheme_simple (scheme, dna, given (o->match, 2),
+                         given (o->mismatch, -3));
   else
     align_scheme_blosum62 (scheme);
-  scheme->open = o->open >= 0 ? o->open : simple ? 7 : 11;
-  scheme->extend = o->extend >= 0 ? o->extend : simple ? 2 : 1;
+  scheme->open = given (o->open, simple ? 7 : 11);
+  scheme->extend = given (o->extend, simple ? 2 : 1);
 }
 
 static gboolean

@@ -33,12 +33,11 @@ static gboolean G_GNUC_PRINTF (2, 3)
   return FALSE;
 }
 
-/* FALSE if @value is given, which @unset is not, and out of range. */
+/* FALSE if @value is given and out of range. */
 static gboolean
-in_range (const char *option, int value, int unset, int least, int most,
-          GError **error)
+in_range (const char *option, int value, int least, int most, GError **error)
 {
-  if (value != unset && (value < least || value > most))
+  if (value != ALIGN_NOT_GIVEN && (value < least || value > most))
     return wrong (error, "--%s=%d is not from %d to %d", option, value, least,
                   most);
   return TRUE;
@@ -61,12 +60,14 @@ take_files (AlignOptions *o, char **files, GError **error)
 static gboolean
 understand (AlignOptions *o, const Given *g, GError **error)
 {
-  if (!in_range ("match", o->match, 0, 1, ALIGN_MAX_MATCH, error)
-      || !in_range ("mismatch", o->mismatch, 1, ALIGN_MIN_MISMATCH, 0, error)
-      || !in_range ("gap-open", o->open, -1, 0, ALIGN_MAX_OPEN, error)
-      || !in_range ("gap-extend", o->extend, -1, 0, ALIGN_MAX_EXTEND, error)
-      || !in_range ("tile", o->side, 0, ALIGN_SIDE_STEP, ALIGN_MAX_SIDE, error))
+  if (!in_range ("match", o->match, 1, ALIGN_MAX_MATCH, error)
+      || !in_range ("mismatch", o->mismatch, ALIGN_MIN_MISMATCH, 0, error)
+      || !in_range ("gap-open", o->open, 0, ALIGN_MAX_OPEN, error)
+      || !in_range ("gap-extend", o->extend, 0, ALIGN_MAX_EXTEND, error)
+      || !in_range ("tile", o->side, ALIGN_SIDE_STEP, ALIGN_MAX_SIDE, error))
     return FALSE;
+  if (o->side == ALIGN_NOT_GIVEN)
+    o->side = 0;
   if (o->side % ALIGN_SIDE_STEP != 0)
     return wrong (error, "--tile=%d is no multiple of %d", o->side,
                   ALIGN_SIDE_STEP);
@@ -84,8 +85,7 @@ align_options_parse (AlignOptions *o, int *argc, char ***argv, GError **error)
 {
   Given g = { FALSE, FALSE, 0, NULL };
   memset (o, 0, sizeof *o);
-  o->mismatch = 1;
-  o->open = o->extend = -1;
+  o->match = o->mismatch = o->open = o->extend = o->side = ALIGN_NOT_GIVEN;
   const GOptionEntry entries[] = {
     { "dna", 0, 0, G_OPTION_ARG_NONE, &g.dna,
       "Sequences of nucleotides (if nine of ten letters are ACGTUN)", NULL },

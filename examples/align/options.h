@@ -5,6 +5,7 @@
 #define ALIGN_OPTIONS_H
 
 #include <hass/hass.h>
+#include <limits.h>
 
 /* What residues are. */
 typedef enum
@@ -14,8 +15,11 @@ typedef enum
   ALIGN_PROTEIN
 } AlignKind;
 
-/* @match, @mismatch: 0 and 1 where not given, which are no legal values.
-   @open, @extend: -1 where not given. @inputs: names of files. @cigar: one line
+/* A number that was not given; outside the range of each. */
+#define ALIGN_NOT_GIVEN INT_MIN
+
+/* @match, @mismatch, @open, @extend: may be ALIGN_NOT_GIVEN. @side: 0: as the
+   library chooses. @inputs: names of files. @cigar: one line
    is printed instead of all columns. Clear with align_options_clear(). */
 typedef struct
 {

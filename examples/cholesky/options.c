@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define DEFAULT_N 4096
+#define NOT_GIVEN G_MININT64
 #define MOST_ROUNDS 1000000
 
 /* What GOption fills in; the defaults where it does not. */
@@ -52,11 +53,12 @@ parse_tile (const char *text, CholeskyOptions *o, GError **error)
 static gboolean
 understand (CholeskyOptions *o, const Given *g, GError **error)
 {
+  gint64 n = g->n == NOT_GIVEN ? DEFAULT_N : g->n;
   const struct
   {
     const char *option;
     gint64 value, least, most;
-  } numbers[] = { { "--n", g->n, 0, CHOLESKY_MOST_ROWS },
+  } numbers[] = { { "--n", n, 0, CHOLESKY_MOST_ROWS },
                   { "--rounds", g->rounds, 1, MOST_ROUNDS },
                   { "--cores", g->cores, 0, 4096 },
                   { "--gpus", g->gpus, 0, 64 } };
@@ -68,7 +70,9 @@ understand (CholeskyOptions *o, const Given *g, GError **error)
                     " to %" G_GINT64_FORMAT ", not %" G_GINT64_FORMAT,
                     numbers[i].option, numbers[i].least, numbers[i].most,
                     numbers[i].value);
-  o->problem.n = g->n;
+  if (o->file && g->n != NOT_GIVEN)
+    return wrong (error, "--n is of a random matrix, not of a file");
+  o->problem.n = n;
   o->problem.triangle = g->upper ? HASS_LA_UPPER : HASS_LA_LOWER;
   o->rounds = g->rounds;
   o->cores = g->cores;
@@ -89,7 +93,7 @@ gboolean
 cholesky_options_parse (CholeskyOptions *o, int argc, char **argv,
                         GError **error)
 {
-  Given g = { .n = DEFAULT_N, .rounds = 3, .seed = 1 };
+  Given g = { .n = NOT_GIVEN, .rounds = 3, .seed = 1 };
   memset (o, 0, sizeof *o);
   const GOptionEntry entries[] = {
     { "n", 'n', 0, G_OPTION_ARG_INT64, &g.n, "Rows of a random matrix (4096)",

@@ -31,6 +31,7 @@ program_runs (void)
     { "-n 300 -r 1", "times its rate", 0, "" },
     { "-n 300 --cpu-only --strategy no-such", "", 1, "no-such" },
     { "--cpu-only --gpus 1", "", 2, "--cpu-only leaves no device for --gpus" },
+    { "-n 3 some.mtx", "", 2, "--n is of a random matrix, not of a file" },
     { "-n 0 -r 1", "verified: ", 0, "" },
     { "-n 165 -u --type float --tile 16x40 -a", "verified: ", 0, "" },
     { "-n 165 --tile 70x35 --cores 3 --report", "trsm", 0, "" },

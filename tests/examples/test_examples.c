@@ -110,6 +110,8 @@ farthest_places (void)
   CU_ASSERT_STRING_EQUAL (out, wanted);
   CU_ASSERT_TRUE (g_file_set_contents (path, "0 1 2\n1 x 2\n", -1, NULL));
   CU_ASSERT_EQUAL (program_run (NULL, NULL, "graph", path, NULL), 2);
+  CU_ASSERT_EQUAL (program_run (NULL, NULL, "graph", g_get_tmp_dir (), NULL),
+                   2);
   remove (path);
 }
 

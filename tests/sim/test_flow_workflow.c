@@ -228,7 +228,7 @@ static const FlowBad bad[] = {
   { TASKS ("{\"id\":\"x\",\"runtimeInSeconds\":\"1\"}"),
     "task 1 ('x'): 'runtimeInSeconds' is not a number" },
   { TASKS ("{\"id\":\"x\",\"runtimeInSeconds\":-1}"),
-    "task 1 ('x'): 'runtimeInSeconds' is -1, not in 0 to 1e+09" },
+    "task 1 ('x'): 'runtimeInSeconds' is -1, not in 0 to 1000000000" },
   { TASKS ("{\"id\":\"x\",\"runtimeInSeconds\":1e999}"), "task 1 ('x')" },
   { TASKS ("{\"id\":\"x\",\"runtimeInSeconds\":6e8},"
            "{\"id\":\"y\",\"runtimeInSeconds\":6e8}"),
@@ -253,7 +253,7 @@ static const FlowBad bad[] = {
   { OWN_FILE (""), "task 1 ('a'): 'name' is missing" },
   { OWN_FILE ("\"name\":\"f\""), "task 1 ('a'): 'sizeInBytes' is missing" },
   { OWN_FILE ("\"name\":\"f\",\"sizeInBytes\":-8"),
-    "task 1 ('a'): 'sizeInBytes' is -8, not in 0 to 1e+14" },
+    "task 1 ('a'): 'sizeInBytes' is -8, not in 0 to 100000000000000" },
   { OWN_FILE ("\"name\":\"f\",\"sizeInBytes\":8"), "'link' is missing" },
   { OWN_FILE ("\"name\":\"f\",\"sizeInBytes\":8,\"link\":\"in\""),
     "file 'f' has the link 'in'; known are input and output" },

@@ -137,7 +137,7 @@ static const struct
 } wrong[] = {
   { "", "--workload, --suite, --random, --replay, --pipeline, --dataflow or "
         "--list" },
-  { "-w cap-cg --suite cap", "one of" },
+  { "-w cap-cg --suite cap", "--workload and --suite exclude each other" },
   { "-w nonsense", "known are cap-cg" },
   { "-w cap-cg -p nonsense", "known are" },
   { "--suite nonsense", "known are all, " },

@@ -139,9 +139,10 @@ typedef struct
 static gboolean
 check_cases (GError **error)
 {
-  if (!workload + !suite + !replay + !pipeline + !dataflow + !random_cases != 5)
-    return sim_refuse (error, "one of --workload, --suite, --random, --replay, "
-                              "--pipeline, --dataflow or --list is needed");
+  const gboolean given[] = { !!workload, !!suite,    !!random_cases,
+                             !!replay,   !!pipeline, !!dataflow };
+  if (!sim_need_one (given, error))
+    return FALSE;
   if (gantt && !workload && !dataflow)
     return sim_refuse (
         error, "--gantt draws one case: --workload or --dataflow is needed");
@@ -186,6 +187,7 @@ check_dataflow (GError **error)
           { "kernels", kernels >= 0,
             "a modelled GPU computes one task of a dataflow at a time" },
           { "no-static", no_static, "no static split of it is sought" },
+          { "summary", summary_only, "there is one case" },
           { "gantt", gantt && times > 0, "with --times: it draws one run" },
           { NULL, FALSE, NULL } };
   if (json && csv)

@@ -65,6 +65,30 @@ sim_parse_part (const char *option, const char *text, double *part,
 }
 
 gboolean
+sim_need_one (const gboolean given[6], GError **error)
+{
+  static const char *const modes[]
+      = { "--workload", "--suite",    "--random",
+          "--replay",   "--pipeline", "--dataflow" };
+  const char *one = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (modes); i++)
+    {
+      if (given[i] && one)
+        {
+          g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                       "%s and %s exclude each other", one, modes[i]);
+          return FALSE;
+        }
+      if (given[i])
+        one = modes[i];
+    }
+  return one
+         || sim_refuse (error, "one of --workload, --suite, --random, "
+                               "--replay, --pipeline, --dataflow or --list is "
+                               "needed");
+}
+
+gboolean
 sim_refuse_given (const SimGiven *options, const char *mode, const char *what,
                   GError **error)
 {

@@ -43,6 +43,9 @@ gboolean sim_check_counts (const SimCount *counts, guint n, GError **error);
  *@part becomes -1. */
 gboolean sim_parse_part (const char *option, const char *text, double *part,
                          GError **error);
+/* Returns: TRUE if one of --workload, --suite, --random, --replay, --pipeline
+   and --dataflow, in this order, is given and the others are not. */
+gboolean sim_need_one (const gboolean given[6], GError **error);
 /* Refuses the first option of a table that is given. @mode, @what: "--MODE
    WHAT" runs. */
 gboolean sim_refuse_given (const SimGiven *options, const char *mode,

@@ -42,6 +42,27 @@ build_small (HassGraph *graph, gpointer user_data, GError **error)
          && hass_graph_task (graph, &make, change_both, 2, NULL);
 }
 
+static void
+merge (const HassDataView *into, const HassDataView *copy, gpointer user_data)
+{
+  (void)into, (void)copy, (void)user_data;
+}
+
+/* Two tasks reduce into a datum, and one follows both: the library puts a task
+   of its own between. */
+static gboolean
+build_reduced (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassData *x = hass_graph_scratch (graph, 8);
+  const HassAccess write_x = { x, HASS_WRITE }, reduce = { x, HASS_REDUCE };
+  (void)user_data, (void)error;
+  hass_graph_reduction (graph, x, NULL, merge, NULL);
+  return hass_graph_task (graph, &make, &write_x, 1, NULL)
+         && hass_graph_task (graph, &use, &reduce, 1, NULL)
+         && hass_graph_task (graph, &use, &reduce, 1, NULL)
+         && hass_graph_task (graph, &make, &write_x, 1, NULL);
+}
+
 static gboolean
 build_chain (HassGraph *graph, gpointer user_data, GError **error)
 {
@@ -89,7 +110,7 @@ run (HassBuildFunc build, guint n_cores, gboolean recorded)
 
 /* Runs with an environment variable that names a file. Returns: the file. */
 static char *
-file_of (const char *variable, gboolean recorded)
+file_of (const char *variable, HassBuildFunc build, gboolean recorded)
 {
   g_autofree char *path = NULL;
   char *text = NULL;
@@ -97,7 +118,7 @@ file_of (const char *variable, gboolean recorded)
   CU_ASSERT_FATAL (fd >= 0);
   close (fd);
   g_setenv (variable, path, TRUE);
-  hass_report_free (run (build_small, 2, recorded));
+  hass_report_free (run (build, 2, recorded));
   g_unsetenv (variable);
   CU_ASSERT_TRUE_FATAL (g_file_get_contents (path, &text, NULL, NULL));
   unlink (path);
@@ -113,8 +134,8 @@ dot (void)
     "t0 -> t2 [label=\"x\"];",         "t1 -> t3 [label=\"x\" style=dashed];",
     "t2 -> t3 [label=\"x, datum 2\"];"
   };
-  g_autofree char *live = file_of ("HASS_DOT", FALSE);
-  g_autofree char *recorded = file_of ("HASS_DOT", TRUE);
+  g_autofree char *live = file_of ("HASS_DOT", build_small, FALSE);
+  g_autofree char *recorded = file_of ("HASS_DOT", build_small, TRUE);
   CU_ASSERT_STRING_EQUAL (live, recorded);
   for (guint i = 0; i < G_N_ELEMENTS (lines); i++)
     CU_ASSERT_PTR_NOT_NULL (strstr (live, lines[i]));
@@ -123,9 +144,24 @@ dot (void)
 }
 
 static void
+dot_of_the_library (void)
+{
+  g_autofree char *text = file_of ("HASS_DOT", build_reduced, FALSE);
+  static const char *const lines[] = { "t0 [label=\"make 0\" ",
+                                       "t3 [label=\"(order)\" style=dashed];",
+                                       "t4 [label=\"make 3\" ",
+                                       "t1 -> t3 [",
+                                       "t2 -> t3 [",
+                                       "t3 -> t4 [" };
+  for (guint i = 0; i < G_N_ELEMENTS (lines); i++)
+    CU_ASSERT_PTR_NOT_NULL (strstr (text, lines[i]));
+  CU_ASSERT_EQUAL (count (text, " [label=\"make "), 2);
+}
+
+static void
 trace (void)
 {
-  g_autofree char *text = file_of ("HASS_TRACE", FALSE);
+  g_autofree char *text = file_of ("HASS_TRACE", build_small, FALSE);
   CU_ASSERT_EQUAL (count (text, "\"kind\":\"dataflow\""), 1);
   CU_ASSERT_EQUAL (count (text, "\"event\":\"task\""), 4);
   for (guint t = 0; t < 4; t++)
@@ -191,6 +227,8 @@ slow_submission (void)
 HASS_TEST_SUITE (
     dataflow_report,
     { "HASS_DOT names each task, and the data that order two", dot },
+    { "HASS_DOT names the library's tasks apart from the program's",
+      dot_of_the_library },
     { "a trace has each task of a dataflow once", trace },
     { "bound and losses of a dataflow add up to its makespan", report },
     { "a recorded chain is bounded by its critical path", chain },

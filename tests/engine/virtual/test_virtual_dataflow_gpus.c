@@ -370,6 +370,20 @@ gpu_alone (void)
   hass_report_free (flow.report);
 }
 
+static void
+runs_nowhere (void)
+{
+  g_autoptr (GError) error = NULL;
+  VirtualFlow flow = { .n_cores = 1, .n_gpus = 1, .dry = TRUE };
+  g_setenv ("HASS_GPU_MEM", "999", TRUE);
+  CU_ASSERT_FALSE (virtual_flow_run (&flow, alone, &error));
+  g_unsetenv ("HASS_GPU_MEM");
+  CU_ASSERT_PTR_NOT_NULL (
+      error && strstr (error->message, "1000 bytes, more than gpu0"));
+  CU_ASSERT_EQUAL (flow.report->devices[0].busy_s, 0);
+  hass_report_free (flow.report);
+}
+
 /* Grows the first two blocks. */
 static gboolean
 grow_two (HassGraph *graph, gpointer data, GError **error)
@@ -476,4 +490,5 @@ HASS_TEST_SUITE (
     { "the same seed gives the same time on a machine with noise",
       reproducible },
     { "a deadline stops a dataflow on a GPU", gpu_stopped },
-    { "a codelet without a function for cores needs a dry run", gpu_alone })
+    { "a codelet without a function for cores needs a dry run", gpu_alone },
+    { "a task that nothing can compute takes no core's time", runs_nowhere })

@@ -105,6 +105,11 @@ static void
 wrong_options (void)
 {
   static const char *const all[][2] = {
+    { "--match=0", "--match=0 is not from 1 to 50" },
+    { "--mismatch=1", "--mismatch=1 is not from -100 to 0" },
+    { "--gap-open=-1", "--gap-open=-1 is not from 0 to 1000" },
+    { "--gap-extend=-1", "--gap-extend=-1 is not from 0 to 50" },
+    { "--tile=0", "--tile=0 is not from 256 to 2048" },
     { "--match=51", "--match=51 is not from 1 to 50" },
     { "--mismatch=2", "--mismatch=2 is not from -100 to 0" },
     { "--gap-open=1001", "--gap-open=1001 is not from 0 to 1000" },

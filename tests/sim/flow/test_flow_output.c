@@ -194,6 +194,9 @@ refused (void)
     const char *more, *message;
   } bad[] = {
     { "--json --csv", "--json and --csv exclude each other" },
+    { "--workload cap-cg", "--workload and --dataflow exclude each other" },
+    { "--summary",
+      "--summary does not go with --dataflow " SPEC ": there is one case" },
     { "--rounds 3", "--rounds does not go with --dataflow " SPEC
                     ": a dataflow has no rounds" },
     { "--plot p.svg", "--plot draws one case: --workload is needed" },

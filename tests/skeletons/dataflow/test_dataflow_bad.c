@@ -265,23 +265,28 @@ long_arguments (HassGraph *graph, gpointer user_data, GError **error)
 static void
 wrong_sizes (void)
 {
-  const Place wrong[] = {
-    { NULL, 8, 1, 0 },
-    { memory, 0, 1, 0 },
-    { memory, 8, 0, 0 },
-    { memory, 8, 2, 7 },
-    { memory, G_MAXSIZE, 1, 0 },
-    { memory, 8, G_MAXSIZE, 0 },
-    { memory, 8, G_MAXSIZE / 8 + 2, 16 },
-    { memory, 8, 3, G_MAXSIZE / 2 + 1 },
+  static const char beyond[] = "it would end beyond the last address";
+  const struct
+  {
+    Place place;
+    const char *why;
+  } wrong[] = {
+    { { NULL, 8, 1, 0 }, "it needs memory" },
+    { { memory, 0, 1, 0 }, "it needs at least a byte" },
+    { { memory, 8, 0, 0 }, "it needs at least a byte" },
+    { { memory, 8, 2, 7 }, "the pitch must be at least a row" },
+    { { memory, G_MAXSIZE, 1, 0 }, beyond },
+    { { memory, 8, G_MAXSIZE, 0 }, beyond },
+    { { memory, 8, G_MAXSIZE / 8 + 2, 16 }, beyond },
+    { { memory, 8, 3, G_MAXSIZE / 2 + 1 }, beyond },
   };
   for (guint i = 0; i < G_N_ELEMENTS (wrong); i++)
     {
-      g_autofree char *rows = g_strdup_printf ("%zu rows", wrong[i].rows);
+      g_autofree char *rows = g_strdup_printf ("%zu rows", wrong[i].place.rows);
       g_autofree char *bytes
-          = g_strdup_printf ("%zu bytes", wrong[i].row_bytes);
-      FLOW_REFUSED (make_datum, (gpointer)&wrong[i], HASS_ERROR_INVALID,
-                    "'flow'", "datum 1", rows, bytes);
+          = g_strdup_printf ("%zu bytes", wrong[i].place.row_bytes);
+      FLOW_REFUSED (make_datum, (gpointer)&wrong[i].place, HASS_ERROR_INVALID,
+                    "'flow'", "datum 1", rows, bytes, wrong[i].why);
     }
   const gsize most[] = { G_MAXSIZE, G_MAXSIZE - 64, G_MAXSIZE / 2 + 3 };
   for (guint i = 0; i < G_N_ELEMENTS (most); i++)

@@ -252,7 +252,8 @@ nested (void)
 {
   g_autoptr (GError) in_build = flow_failure (nest, NULL);
   CU_ASSERT_TRUE (flow_says (in_build, HASS_ERROR_MISUSE, "'flow'",
-                             "hass_dataflow", "cannot run", NULL));
+                             "hass_dataflow", "from the build callback of",
+                             "cannot run", NULL));
   g_autoptr (GError) in_task = flow_failure (submit_nest, NULL);
   CU_ASSERT_TRUE (flow_says (in_task, HASS_ERROR_MISUSE, "'flow'", "'nests'",
                              "hass_dataflow", "cannot run", NULL));
@@ -279,6 +280,26 @@ must_fail_once (HassRecorded *r, HassError code, const char *a, const char *b)
   CU_ASSERT_FALSE (hass_recorded_run (r, 1, NULL, NULL, &error));
   CU_ASSERT_TRUE (flow_says (error, code, "'flow'", a, b, NULL));
   CU_ASSERT_TRUE (hass_recorded_run (r, 1, NULL, NULL, NULL));
+}
+
+/* Runs a dataflow between two runs of another one. @data: gets the error. */
+static gboolean
+run_between (gpointer data)
+{
+  HassDataflow d = flow_of (record_two, NULL);
+  CU_ASSERT_FALSE (hass_dataflow (&d, NULL, data));
+  return FALSE;
+}
+
+static void
+nested_between (void)
+{
+  g_autoptr (GError) error = NULL;
+  HassDataflow d = flow_of (record_two, &error);
+  g_autoptr (HassRecorded) r = hass_dataflow_record (&d, NULL);
+  CU_ASSERT_TRUE (hass_recorded_run (r, 2, run_between, NULL, NULL));
+  CU_ASSERT_TRUE (flow_says (error, HASS_ERROR_MISUSE, "'flow'",
+                             "from the callback 'again' of", NULL));
 }
 
 static void
@@ -351,5 +372,6 @@ HASS_TEST_SUITE (
     { "a graph belongs to its build callback", wrong_callers },
     { "a graph that has ended is not used", used_after_its_end },
     { "graphs within graphs are refused", nested },
+    { "graphs between two runs of a graph are refused", nested_between },
     { "a wrong bind fails the next run", wrong_bind },
     { "a recorded graph that runs is left alone", used_while_it_runs })

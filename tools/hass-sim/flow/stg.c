@@ -87,7 +87,7 @@ number (const Reader *r, char **at, const char *what, double most,
   if (end == *at || (*end && !g_ascii_isspace (*end)))
     return broken (r, "%s is no number: '%.20s'", what, *at);
   if (!(*value >= 0 && *value <= most))
-    return broken (r, "%s is %g, not in 0 to %.0f", what, *value, most);
+    return broken (r, "%s is %.15g, not in 0 to %.15g", what, *value, most);
   *at = end;
   return TRUE;
 }

@@ -105,6 +105,6 @@ workflow_number (const Workflow *w, JsonObject *o, const char *name,
     return workflow_broken (w, "'%s' is not a number", name);
   *value = json_node_get_double (node);
   return (*value >= 0 && *value <= most)
-         || workflow_broken (w, "'%s' is %g, not in 0 to %g", name, *value,
-                             most);
+         || workflow_broken (w, "'%s' is %.15g, not in 0 to %.15g", name,
+                             *value, most);
 }
