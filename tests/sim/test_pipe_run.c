@@ -228,7 +228,7 @@ known_rates (void)
   CU_ASSERT_EQUAL (program_run_words (&none, &refused, "hass-sim",
                                       "--workload equal --known"),
                    2);
-  program_says (refused, "--known belongs to --pipeline");
+  program_says (refused, "--known, --pure and --loops belong to --pipeline");
 }
 
 /* A token takes the GPU 2 us and its link 100 us, and four cores 25 us

@@ -146,7 +146,7 @@ static const struct
   { "-w cap-cg --rounds -3", "--rounds" },
   { "-w cap-cg --noise 7", "--noise 7" },
   { "-w cap-cg --loops=-1", "--loops -1: a number from 0 to 1" },
-  { "-w cap-cg --loops 1", "--loops belongs to --pipeline" },
+  { "-w cap-cg --loops 1", "--pure and --loops belong to --pipeline" },
   { "--workload=", "known are cap-cg" },
   { "-w cap-cg --start -5", "--start -5: a number from 0" },
   { "-w cap-cg --parts -1", "--parts -1" },

@@ -153,13 +153,11 @@ check_cases (GError **error)
   if (plot && !workload)
     return sim_refuse (error, "--plot draws one case: --workload is needed");
   if ((known || pure || loops_text) && !pipeline)
-    return sim_refuse (error, known  ? "--known belongs to --pipeline"
-                              : pure ? "--pure belongs to --pipeline"
-                                     : "--loops belongs to --pipeline");
-  if (replay_farm < 0 || (!replay && (changes || replay_farm)))
-    return sim_refuse (error, "--replay-farm and --platform-change belong to "
-                              "--replay; farms are counted from 1");
-  return TRUE;
+    return sim_refuse (error,
+                       "--known, --pure and --loops belong to --pipeline");
+  return (replay_farm >= 0 && (replay || (!changes && !replay_farm)))
+         || sim_refuse (error, "--replay-farm and --platform-change belong to "
+                               "--replay; farms are counted from 1");
 }
 
 static gboolean
