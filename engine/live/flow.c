@@ -53,7 +53,7 @@ stream_once (HassJob *job, HassWorker *worker)
       hass_stream_count (stream, worker, batch, begin, end);
       worker->now_ns = begin = end;
       batch = hass_stream_next (stream, worker, batch);
-      if (live->has_proxies)
+      if (atomic_load_explicit (&live->n_serving, memory_order_relaxed) > 0)
         hass_yield (job, worker);
       hass_job_check_deadline (job, end);
     }

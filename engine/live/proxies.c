@@ -101,6 +101,21 @@ proxy_free (HassProxy *p)
   g_free (p);
 }
 
+/* Opens the device, and has it compute until the farm is over. */
+static void
+serve (HassProxy *p)
+{
+  if (!open_device (p))
+    return;
+  if (p->job->source->serve)
+    p->job->source->serve (p->job, p->d, &p->live->over);
+  else
+    hass_proxy_serve (p);
+  p->ops.close (p->device);
+  if (p->ops.transfers)
+    p->ops.transfers (p->device, &p->job->totals[p->d].transfers);
+}
+
 static void
 run (gpointer data)
 {
@@ -114,15 +129,11 @@ run (gpointer data)
           "was not started: the farm was over before that could pay");
       pthread_mutex_unlock (&p->job->decision);
     }
-  else if (open_device (p))
+  else
     {
-      if (p->job->source->serve)
-        p->job->source->serve (p->job, p->d, &p->live->over);
-      else
-        hass_proxy_serve (p);
-      p->ops.close (p->device);
-      if (p->ops.transfers)
-        p->ops.transfers (p->device, &p->job->totals[p->d].transfers);
+      atomic_fetch_add_explicit (&p->live->n_serving, 1, memory_order_relaxed);
+      serve (p);
+      atomic_fetch_sub_explicit (&p->live->n_serving, 1, memory_order_relaxed);
     }
   proxy_free (p);
 }

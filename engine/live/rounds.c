@@ -53,7 +53,7 @@ once (HassJob *job, HassWorker *worker)
   if (!slot && !current)
     return FALSE;
   const HassLive *live = job->driver;
-  if (live->has_proxies)
+  if (atomic_load_explicit (&live->n_serving, memory_order_relaxed) > 0)
     hass_yield (job, worker);
   HassExtent e = { 0, 0 };
   if (slot)

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/live/live-private.h"
 #include "hass/hass.h"
 #include "hass_test.h"
 #include "tests/engine/stand_in.h"
@@ -37,12 +38,31 @@ sched_setaffinity (pid_t pid, size_t size, const cpu_set_t *set)
   return syscall (SYS_sched_setaffinity, pid, size, set) < 0 ? -1 : 0;
 }
 
+/* Waits until the device beside the core is being opened, or is lost. */
+static void
+await_device (HassJob *job, gboolean lost)
+{
+  const HassLive *live = job->driver;
+  gboolean ready = FALSE;
+  while (!ready)
+    {
+      pthread_mutex_lock (&job->decision);
+      ready = job->totals[1].lost == lost;
+      pthread_mutex_unlock (&job->decision);
+      ready = ready && (atomic_load (&live->n_serving) == 0) == lost;
+    }
+}
+
+/* @data: NULL, or whether to wait until the device is lost; else until it is
+   being opened. */
 static gboolean
 compute (const HassBlock *block, HassWorker *worker, gpointer data,
          GError **error)
 {
+  (void)block, (void)error;
+  if (data)
+    await_device (worker->job, *(const gboolean *)data);
   gint64 until = g_get_monotonic_time () + UNIT_US;
-  (void)block, (void)worker, (void)data, (void)error;
   while (g_get_monotonic_time () < until)
     ;
   return TRUE;
@@ -56,9 +76,10 @@ compute_nothing (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
   return TRUE;
 }
 
-/* Yields of the one core while it computes all. */
+/* Yields of the one core while it computes all, beside a device that is lost,
+   or not, before the first unit ends. */
 static guint
-yields (HassDevice *device)
+yields (HassDevice *device, gboolean lost)
 {
   static const HassLoad loads[N_LOADS] = { { .size = 1 } };
   HassDataFarm farm = HASS_DATA_FARM_INIT;
@@ -67,6 +88,7 @@ yields (HassDevice *device)
   farm.n_loads = N_LOADS;
   farm.cpu_worker = compute;
   farm.gpu_worker = device ? compute_nothing : NULL;
+  farm.user_data = device ? &lost : NULL;
   farm.run.n_cores = 1;
   farm.run.strategy = "cpu-only";
   farm.run.platform = "";
@@ -81,7 +103,16 @@ static void
 beside_a_gpu (void)
 {
   HassDevice *device = stand_in_new (&(StandInPlan){ .depth = 1 });
-  CU_ASSERT_TRUE (yields (device) >= N_LOADS);
+  CU_ASSERT_TRUE (yields (device, FALSE) >= N_LOADS - 1);
+  stand_in_free (device);
+}
+
+static void
+beside_a_lost_one (void)
+{
+  HassDevice *device
+      = stand_in_new (&(StandInPlan){ .depth = 1, .fail_open = TRUE });
+  CU_ASSERT_TRUE (yields (device, TRUE) <= 1);
   stand_in_free (device);
 }
 
@@ -89,7 +120,7 @@ static void
 among_themselves (void)
 {
   n_bound = 0;
-  CU_ASSERT_EQUAL (yields (NULL), 0);
+  CU_ASSERT_EQUAL (yields (NULL, FALSE), 0);
   CU_ASSERT_EQUAL (n_bound, 0);
 }
 
@@ -104,7 +135,7 @@ away_from_others (void)
   yield_us = 2 * UNIT_US;
   n_bound = 0;
   gint64 begin = g_get_monotonic_time ();
-  yields (device);
+  yields (device, FALSE);
   gint64 took_us = g_get_monotonic_time () - begin;
   yield_us = 0;
   guint most = 1;
@@ -124,5 +155,6 @@ away_from_others (void)
 
 HASS_TEST_SUITE (
     yield, { "cores beside a GPU yield between units", beside_a_gpu },
+    { "cores beside a GPU that is lost do not yield", beside_a_lost_one },
     { "cores without a GPU beside them do not yield", among_themselves },
     { "a worker that shares a core with another one moves", away_from_others })
