@@ -40,6 +40,14 @@ refuse (GError **error, const char *path, const char *why)
   return FALSE;
 }
 
+static gboolean
+refuse_by_errno (GError **error, const char *path)
+{
+  g_set_error (error, HASS_ERROR, HASS_ERROR_IO, "%s: %s", path,
+               g_strerror (errno));
+  return FALSE;
+}
+
 /* -- Reading ------------------------------------------------------------ */
 
 /* Returns the file's text; "" if there is no file; NULL with an error if it
@@ -53,7 +61,7 @@ load (const char *path, GError **error)
   if (fd < 0 && errno == ENOENT)
     return g_strdup ("");
   if (fd < 0 || fstat (fd, &s) != 0)
-    refuse (error, path, g_strerror (errno));
+    refuse_by_errno (error, path);
   else if (!S_ISREG (s.st_mode))
     refuse (error, path, "is not a regular file");
   else if (s.st_size > MAX_BYTES)
@@ -63,7 +71,7 @@ load (const char *path, GError **error)
       text = g_malloc0 (s.st_size + 1);
       if (read (fd, text, s.st_size) < 0)
         {
-          refuse (error, path, g_strerror (errno));
+          refuse_by_errno (error, path);
           g_clear_pointer (&text, g_free);
         }
     }
@@ -160,14 +168,14 @@ hass_profile_file_write (const char *path, const GPtrArray *lines,
   unlink (beside); /* a process that died while writing may have left it */
   int fd = open (beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0)
-    return refuse (error, beside, g_strerror (errno));
+    return refuse_by_errno (error, beside);
   GString *text = join (lines);
   gboolean ok = write_all (fd, text->str, text->len);
   g_string_free (text, TRUE);
   ok = close (fd) == 0 && ok;
   if (ok && rename (beside, path) == 0)
     return TRUE;
-  refuse (error, beside, g_strerror (errno));
+  refuse_by_errno (error, beside);
   unlink (beside);
   return FALSE;
 }
@@ -187,7 +195,7 @@ hass_profile_file_lock (const char *path, GError **error)
   int fd = open (lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0)
     {
-      refuse (error, lock, g_strerror (errno));
+      refuse_by_errno (error, lock);
       return -1;
     }
   for (int i = 0; i < LOCK_TRIES; i++)
@@ -196,7 +204,7 @@ hass_profile_file_lock (const char *path, GError **error)
         return fd;
       if (errno != EWOULDBLOCK && errno != EINTR)
         {
-          refuse (error, lock, g_strerror (errno));
+          refuse_by_errno (error, lock);
           break;
         }
       g_usleep (1000);
