@@ -35,8 +35,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Knowledge knowledge;
 static const HassCudart *looked_with; /* the runtime that listed the GPUs */
 static guint n_found;
-static gint64 start_ns;   /* of the stored list */
-static gint64 longest_ns; /* start in this process */
+/* How long a start has taken, in ns; 0: unknown: by the stored list, and the
+   longest one of this process. */
+static gint64 start_ns, longest_ns;
 static HassGpu *gpus[HASS_MOST_GPUS];
 /* HassGpu: GPUs of the stored list that the runtime does not list; or NULL. */
 static GPtrArray *stale;

@@ -20,9 +20,9 @@
 #include "hass/memory.h"
 #include "job-private.h"
 
-/* Buffers of at least this many bytes are pinned (page-locked). A guess:
-   pinning fewer takes longer than it saves in the copies to a GPU; with a
-   higher bound more copies are slow. */
+/* Buffers, and outputs of tokens, of at least this many bytes are pinned
+   (page-locked). A guess: pinning fewer takes longer than it saves in the
+   copies to a GPU; with a higher bound more copies are slow. */
 #define PIN_BYTES ((gsize)64 << 10)
 
 typedef struct
@@ -123,10 +123,10 @@ free_if_unused_locked (HassJob *job, Buffer *b)
   g_ptr_array_add (free_ones_locked (job, b->bytes), b);
 }
 
-/* Returns: TRUE if a buffer is pinned that is made now: it is large, and the
-   farm has GPUs. */
-static gboolean
-is_to_be_pinned (const HassJob *job, gsize bytes)
+/* Returns: TRUE if memory of @bytes that is made now is pinned: it is large,
+   and the farm has GPUs. Any thread. */
+gboolean
+hass_job_pins (const HassJob *job, gsize bytes)
 {
   return bytes >= PIN_BYTES && job->n_devices > (job->cpu >= 0)
          && !atomic_load_explicit (&job->alone, memory_order_relaxed);
@@ -140,7 +140,7 @@ reuse_locked (HassJob *job, gsize bytes)
   while (free_ones->len > 0)
     {
       Buffer *b = g_ptr_array_steal_index_fast (free_ones, free_ones->len - 1);
-      if (b->pinned || !is_to_be_pinned (job, bytes))
+      if (b->pinned || !hass_job_pins (job, bytes))
         return b;
       g_ptr_array_remove_index (job->all_buffers,
                                 first_behind (job, b->data) - 1);
@@ -152,7 +152,7 @@ reuse_locked (HassJob *job, gsize bytes)
 static Buffer *
 new_buffer_locked (HassJob *job, gsize bytes)
 {
-  gboolean pinned = is_to_be_pinned (job, bytes);
+  gboolean pinned = hass_job_pins (job, bytes);
   gpointer data = pinned ? hass_memory_alloc (bytes, NULL) : NULL;
   pinned = data != NULL;
   if (!data && posix_memalign (&data, HASS_CACHE_LINE, bytes) != 0)

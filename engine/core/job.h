@@ -308,9 +308,7 @@ struct HassJob
   _Atomic gboolean full, counted; /* no room in the pool; units may make it */
   /* a pipeline has work for the calling thread alone; a hint for its emitter */
   _Atomic gboolean caller_wanted;
-  /* no device beside the CPU pool is started for now, so memory is not pinned
-   */
-  _Atomic gboolean alone;
+  _Atomic gboolean alone; /* cores are: no other device is started for now */
   _Atomic gboolean stop;
   _Atomic guint n_ended; /* slots in the state ENDED */
   _Atomic guint n_taken; /* number of slots in use */
@@ -458,8 +456,10 @@ HassSlot *hass_open_slot (HassJob *job, guint klass);
 HassSlot *hass_open_pullable (HassJob *job, guint core);
 gboolean hass_open_stalled (HassJob *job);
 
+/* buffers.c */
+gboolean hass_job_pins (const HassJob *job, gsize bytes);
 gboolean hass_buffer_holds_part (HassJob *job, const HassLoad *load,
-                                 const HassLoad *part); /* buffers.c */
+                                 const HassLoad *part);
 
 /* slots.c; hass_job_idle under the decision lock */
 void hass_job_let_go (HassJob *job, const HassLoad *load, guint64 seq,

@@ -12,19 +12,18 @@ hass_graph_refuse (HassGraph *graph, HassError code, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
-  GError *error = g_error_new_valist (HASS_ERROR, (gint)code, format, args);
+  g_autofree char *why = g_strdup_vprintf (format, args);
   va_end (args);
-  g_prefix_error (&error, "dataflow '%s': ", graph->name);
   if (graph->job)
-    hass_job_stop (graph->job, error);
-  else
     {
-      pthread_mutex_lock (&graph->lock);
-      if (!graph->error)
-        graph->error = g_steal_pointer (&error);
-      pthread_mutex_unlock (&graph->lock);
-      g_clear_error (&error);
+      hass_job_fail (graph->job, code, "%s", why);
+      return;
     }
+  pthread_mutex_lock (&graph->lock);
+  if (!graph->error)
+    graph->error = g_error_new (HASS_ERROR, (gint)code, "dataflow '%s': %s",
+                                graph->name, why);
+  pthread_mutex_unlock (&graph->lock);
 }
 
 /* The rest of hass_graph_may(). */

@@ -92,8 +92,7 @@ typedef struct
   guint n_helpers;
   /* there are devices besides the CPU pool */
   gboolean has_proxies;
-  /* of these, that are being opened or are open: cores yield to their proxies
-   */
+  /* of these, that are open or being opened: cores yield to their proxies */
   _Atomic guint n_serving;
   /* proxies begin rounds, too, as no core does while the generator runs */
   gboolean proxies_begin;

@@ -20,9 +20,6 @@
 /* Most free chunks, and bytes of them, in a magazine. Guesses, as MAGAZINE. */
 #define MAGAZINE_CHUNKS 32
 #define MAGAZINE_BYTES ((gsize)256 << 10)
-/* Chunks of at least this many bytes are pinned where the pipeline has GPUs; as
-   in buffers.c. */
-#define PIN_BYTES ((gsize)64 << 10)
 /* Smallest chunk. */
 #define LEAST_CLASS 6
 
@@ -170,8 +167,7 @@ hass_batch_free (HassStream *stream, HassStreamWorker *sw, HassBatch *batch)
 static void
 pin_chunk (HassStream *stream, HassChunk *chunk)
 {
-  if (chunk->pinned || !stream->pinned || chunk->bytes < PIN_BYTES
-      || atomic_load_explicit (&stream->job->alone, memory_order_relaxed))
+  if (chunk->pinned || !hass_job_pins (stream->job, chunk->bytes))
     return;
   gpointer data = hass_memory_alloc (chunk->bytes, NULL);
   if (!data)

@@ -220,7 +220,6 @@ struct HassStream
   HassClassTraits *classes;
   HassStreamWorker *workers; /* [job->n_workers] */
   gboolean promises;         /* some stage promises an output */
-  gboolean pinned;           /* large chunks are pinned: there are GPUs */
   /* see alone.c: the cores are alone for at most so many loads and so long, in
      ns from the begin of the job */
   guint64 alone_loads;

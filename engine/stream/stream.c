@@ -273,9 +273,8 @@ stream_create (HassJob *job, GError **error)
   job->flow = stream;
   stream->job = job;
   stream->n_stages = farm->n_stages;
-  stream->pinned = job->n_devices > (job->cpu >= 0 ? 1 : 0);
   stream->user_tokens = farm->tokens > 0 ? farm->tokens
-                        : stream->pinned
+                        : job->n_devices > (job->cpu >= 0)
                             ? TOKENS_WITH_DEVICES
                             : TOKENS_A_CORE * MAX (job->n_cores, 2);
   stream->most_tokens = stream->user_tokens;

@@ -69,3 +69,19 @@ cold_run (const HassDataFarm *farm)
                    farm->n_loads);
   return r;
 }
+
+guint
+cold_pipeline_starts (const FakePlan *plan, const HassPipeline *pipeline)
+{
+  g_autoptr (GError) error = NULL;
+  counting_reset ();
+  fake_machine_begin (plan);
+  watchdog (60, "a pipeline whose GPUs are cold");
+  CU_ASSERT_TRUE (hass_pipeline (pipeline, NULL, &error));
+  watchdog (0, NULL);
+  if (error)
+    g_printerr ("\n    %s\n", error->message);
+  guint n = fake_cudart_counts ().opening;
+  fake_machine_end ();
+  return n;
+}

@@ -29,6 +29,10 @@ void cold_install (guint n_gpus, guint start_ms);
 /* Runs it on them: no device may fail. NULL: the farm has failed. */
 HassReport *cold_run (const HassDataFarm *farm);
 
+/* Runs a pipeline on GPUs of the plan, none of which is started before.
+   Returns: how many starts were begun. */
+guint cold_pipeline_starts (const FakePlan *plan, const HassPipeline *pipeline);
+
 /* Waits until the starts of so many GPUs have begun. */
 void cold_await_starts (guint n);
 

@@ -3,7 +3,6 @@
    Thread safety: one thread, beside the engine's and the stand-in's. */
 #include "cold_trial.h"
 #include "hass_test.h"
-#include "tests/engine/trial.h"
 
 #define N_TOKENS 40
 
@@ -50,23 +49,13 @@ starts (guint start_ms, HassGenerateFunc func)
   const HassStage stages[] = { HASS_STAGE (.name = "count", .gpu = count_on_gpu,
                                            .user_data = &start_ms) };
   FakePlan plan = { .n_devices = 2, .start_ms = start_ms, .open_ms = 20 };
-  g_autoptr (GError) error = NULL;
   HassPipeline pipeline = HASS_PIPELINE_INIT;
   pipeline.name = "cold";
   pipeline.generate = func;
   pipeline.stages = stages;
   pipeline.n_stages = G_N_ELEMENTS (stages);
   pipeline.run.platform = "";
-  counting_reset ();
-  fake_machine_begin (&plan);
-  watchdog (60, "a pipeline whose GPUs are cold");
-  CU_ASSERT_TRUE (hass_pipeline (&pipeline, NULL, &error));
-  watchdog (0, NULL);
-  if (error)
-    g_printerr ("\n    %s\n", error->message);
-  guint n = fake_cudart_counts ().opening;
-  fake_machine_end ();
-  return n;
+  return cold_pipeline_starts (&plan, &pipeline);
 }
 
 static void

@@ -10,7 +10,6 @@
 #include "device/pinned.h"
 #include "hass_test.h"
 #include "tests/engine/profile/store_trial.h"
-#include "tests/engine/trial.h"
 
 #define N_LOADS 12
 #define BYTES ((gsize)64 << 10)
@@ -88,7 +87,6 @@ static guint
 starts (guint start_ms, Run run, const HassStage *stages, guint n_stages)
 {
   FakePlan plan = { .n_devices = 1, .start_ms = start_ms, .open_ms = 20 };
-  g_autoptr (GError) error = NULL;
   HassPipeline pipeline = HASS_PIPELINE_INIT;
   pipeline.name = "short";
   pipeline.generate = generate;
@@ -97,19 +95,10 @@ starts (guint start_ms, Run run, const HassStage *stages, guint n_stages)
   pipeline.n_stages = n_stages;
   pipeline.run.platform = "";
   pipeline.run.n_cores = 2;
-  counting_reset ();
   atomic_store (&pinned, 0);
   atomic_store (&wrong, 0);
   atomic_store (&from, G_MAXUINT);
-  fake_machine_begin (&plan);
-  watchdog (60, "a pipeline that cores may compute alone");
-  CU_ASSERT_TRUE (hass_pipeline (&pipeline, NULL, &error));
-  watchdog (0, NULL);
-  if (error)
-    g_printerr ("\n    %s\n", error->message);
-  guint n = fake_cudart_counts ().opening;
-  fake_machine_end ();
-  return n;
+  return cold_pipeline_starts (&plan, &pipeline);
 }
 
 static const HassStage both
