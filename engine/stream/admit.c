@@ -53,6 +53,13 @@ hass_stream_admit_clear (HassStream *stream)
   pthread_mutex_destroy (&stream->admit_lock);
 }
 
+/* Returns the work that a batch should have, in ns. */
+double
+hass_stream_batch_ns (const HassStream *stream)
+{
+  return MAX (HASS_BATCH_NS, (double)stream->job->n_cores * HASS_CORE_BATCH_NS);
+}
+
 /* Returns how many tokens a batch should have that begins at @stage, by this
    worker's measurements of the stages from there on. */
 guint32
@@ -64,7 +71,8 @@ hass_stream_batch_size (HassStream *stream, const HassStreamWorker *sw,
     ns += atomic_load_explicit (&sw->stages[s].token_ns, memory_order_relaxed);
   if (ns <= 0)
     return 1;
-  return (guint32)CLAMP (HASS_BATCH_NS / ns, 1, HASS_BATCH_TOKENS);
+  return (guint32)CLAMP (hass_stream_batch_ns (stream) / ns, 1,
+                         HASS_BATCH_TOKENS);
 }
 
 /* Returns how many loads are not admitted yet. Any thread. */
@@ -128,7 +136,8 @@ batch_limit (HassStream *stream, const HassStreamWorker *sw)
   guint32 size = hass_stream_batch_size (stream, sw, 0);
   guint64 fair
       = hass_stream_n_waiting (stream) / (2 * MAX (stream->job->n_cores, 1));
-  guint64 least = (guint64)size * HASS_LEAST_BATCH_NS / HASS_BATCH_NS;
+  guint64 least
+      = (guint64)(size * HASS_LEAST_BATCH_NS / hass_stream_batch_ns (stream));
   size = MIN (size, 8 * sw->last_batch);
   return (guint32)MAX (MIN (size, MAX (fair, least)), 1);
 }

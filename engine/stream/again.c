@@ -4,12 +4,12 @@
    DESIGN. A batch of which tokens are sent back goes round as a whole, on its
    core: each item says at which stage it is due, and stages before that one
    leave it out. So a round costs no lock and no other batch. When it has gone
-   round for HASS_BATCH_NS it is divided: into runs of tokens that are due at
-   the same stage, so that no token waits for others for longer, or else into
-   halves, so that other cores can compute. What goes back then waits in the
-   ready set of its stage, so that other tokens are not kept waiting by one that
-   goes round for long; it may go round for as long again. Devices compute all
-   tokens of what they take; so where there are some, batches are divided at
+   round for hass_stream_batch_ns() it is divided: into runs of tokens that are
+   due at the same stage, so that no token waits for others for longer, or else
+   into halves, so that other cores can compute. What goes back then waits in
+   the ready set of its stage, so that other tokens are not kept waiting by one
+   that goes round for long; it may go round for as long again. Devices compute
+   all tokens of what they take; so where there are some, batches are divided at
    once.
 
    Thread safety: the thread that owns the batch. */
@@ -63,7 +63,8 @@ hass_again_together (const HassStream *stream, const HassWorker *worker,
   if (batch->back_ns == 0)
     batch->back_ns = MAX (worker->now_ns, 1);
   if (!stream->linked && batch->n <= HASS_BATCH_TOKENS
-      && worker->now_ns - batch->back_ns < HASS_BATCH_NS)
+      && (double)(worker->now_ns - batch->back_ns)
+             < hass_stream_batch_ns (stream))
     return TRUE;
   batch->back_ns = 0;
   return FALSE;

@@ -12,10 +12,12 @@
  */
 #define HASS_BATCH_TOKENS 64
 /* Work of a batch at all stages together, in ns, if enough loads wait, and of
-   the rounds that it goes while some of its tokens are sent back. A guess:
-   more, and tokens wait for the others of their batch; less, and passing a
-   batch on, which takes some 0.1 us, counts. */
+   the rounds that it goes while some of its tokens are sent back: at least, and
+   for each core. More, and tokens wait for the others of their batch; less, and
+   cores wait for each other, since they admit a batch, and pass its turn on,
+   one at a time, in some 0.5 us each. */
 #define HASS_BATCH_NS 20000
+#define HASS_CORE_BATCH_NS 5000
 /* A batch of less work than this, in ns, is not made smaller to leave tokens
    for other cores; as HASS_PULL_NS. */
 #define HASS_LEAST_BATCH_NS 2000
@@ -417,6 +419,7 @@ void hass_stream_admit_init (HassStream *stream);
 void hass_stream_admit_clear (HassStream *stream);
 HassBatch *hass_stream_admit (HassStream *stream, HassWorker *worker);
 void hass_stream_count_begun (HassStream *stream, guint32 n, guint64 bytes);
+double hass_stream_batch_ns (const HassStream *stream);
 guint32 hass_stream_batch_size (HassStream *stream, const HassStreamWorker *sw,
                                 guint stage);
 

@@ -12,9 +12,9 @@
 #include "steady.h"
 
 /* Time of a unit in ns from which cores take a single one, not the batch that
-   it waits in: what the engine makes batches as long as. More, and a core holds
-   up the order for as long as several units take; less, and it takes a lock for
-   a short unit. */
+   it waits in: as long as the engine makes a batch on few cores. More, and a
+   core holds up the order for as long as several units take; less, and it takes
+   a lock for a short unit. */
 #define BATCH_NS 2e4
 
 /* Returns: units of a class that GPUs take in the time of one on a core. */

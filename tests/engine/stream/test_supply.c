@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_supply.c: when a stage that binds has so much waiting that no core need
-   come for loads; batches are moved by hand.
+/* test_supply.c: how many loads a core comes for, and when a stage that binds
+   has so much waiting that none need come; batches are moved by hand.
    Thread safety: one thread. */
 #include <stdlib.h>
 #include <string.h>
@@ -136,8 +136,35 @@ late (void)
   free (w);
 }
 
+/* Returns: tokens of a batch, each of @token_ns, on so many cores. */
+static guint32
+tokens_of_batch (guint n_cores, double token_ns)
+{
+  World *w = world_new (TRUE);
+  w->job.n_cores = n_cores;
+  atomic_store (&w->worker.stages[1].token_ns, token_ns - FIRST_NS);
+  guint32 n = hass_stream_batch_size (&w->stream, &w->worker, 0);
+  free (w);
+  return n;
+}
+
+static void
+more_cores (void)
+{
+  CU_ASSERT_EQUAL (tokens_of_batch (0, 1e4), 2);
+  CU_ASSERT_EQUAL (tokens_of_batch (1, 1e4), 2);
+  CU_ASSERT_EQUAL (tokens_of_batch (4, 1e4), 2);
+  CU_ASSERT_EQUAL (tokens_of_batch (16, 1e4), 8);
+  CU_ASSERT_EQUAL (tokens_of_batch (64, 1e4), 32);
+  CU_ASSERT_EQUAL (tokens_of_batch (64, 1e6), 1);
+  CU_ASSERT_EQUAL (tokens_of_batch (64, 1.5e3), HASS_BATCH_TOKENS);
+}
+
 HASS_TEST_SUITE (
     supply,
+    { "the more cores, the more work has a batch, whose turn they pass on one "
+      "after another",
+      more_cores },
     { "while a stage that binds is supplied no core comes for loads",
       supplied },
     { "a stage is not supplied by little, by what may take long, nor beside "
