@@ -60,19 +60,25 @@ hass_stream_batch_ns (const HassStream *stream)
   return MAX (HASS_BATCH_NS, (double)stream->job->n_cores * HASS_CORE_BATCH_NS);
 }
 
-/* Returns how many tokens a batch should have that begins at @stage, by this
-   worker's measurements of the stages from there on. */
-guint32
-hass_stream_batch_size (HassStream *stream, const HassStreamWorker *sw,
-                        guint stage)
+/* Returns how many tokens that begin at @stage are so much @work, in ns, by
+   this worker's measurements of the stages from there on: those of a batch. */
+static guint32
+tokens_of_work (const HassStream *stream, const HassStreamWorker *sw,
+                guint stage, double work)
 {
   double ns = 0;
   for (guint s = stage; s < stream->n_stages; s++)
     ns += atomic_load_explicit (&sw->stages[s].token_ns, memory_order_relaxed);
-  if (ns <= 0)
-    return 1;
-  return (guint32)CLAMP (hass_stream_batch_ns (stream) / ns, 1,
-                         HASS_BATCH_TOKENS);
+  return ns > 0 ? (guint32)CLAMP (work / ns, 1, HASS_BATCH_TOKENS) : 1;
+}
+
+/* Returns how many tokens a batch should have that begins at @stage, by this
+   worker's measurements. */
+guint32
+hass_stream_batch_size (const HassStream *stream, const HassStreamWorker *sw,
+                        guint stage)
+{
+  return tokens_of_work (stream, sw, stage, hass_stream_batch_ns (stream));
 }
 
 /* Returns how many loads are not admitted yet. Any thread. */
@@ -129,15 +135,16 @@ hass_stream_waiting_ns (const HassStream *stream, const HassWorker *worker)
              : ns * (double)hass_stream_n_waiting (stream);
 }
 
-/* Returns the most tokens that this worker's next batch may have. */
-static guint32
-batch_limit (HassStream *stream, const HassStreamWorker *sw)
+/* Returns the most tokens that this worker's next batch may have while
+   @n_waiting loads are not admitted yet: half of this worker's share of them,
+   but no less than HASS_LEAST_BATCH_NS of work. */
+guint32
+hass_stream_batch_limit (const HassStream *stream, const HassStreamWorker *sw,
+                         guint64 n_waiting)
 {
+  guint64 fair = n_waiting / (2 * MAX (stream->job->n_cores, 1));
+  guint32 least = tokens_of_work (stream, sw, 0, HASS_LEAST_BATCH_NS);
   guint32 size = hass_stream_batch_size (stream, sw, 0);
-  guint64 fair
-      = hass_stream_n_waiting (stream) / (2 * MAX (stream->job->n_cores, 1));
-  guint64 least
-      = (guint64)(size * HASS_LEAST_BATCH_NS / hass_stream_batch_ns (stream));
   size = MIN (size, 8 * sw->last_batch);
   return (guint32)MAX (MIN (size, MAX (fair, least)), 1);
 }
@@ -303,7 +310,8 @@ hass_stream_admit (HassStream *stream, HassWorker *worker)
       || pthread_mutex_trylock (&stream->admit_lock) != 0)
     return NULL;
   if (refill (stream))
-    a = give (stream, batch_limit (stream, sw));
+    a = give (stream, hass_stream_batch_limit (stream, sw,
+                                               hass_stream_n_waiting (stream)));
   if (a.n > 0)
     {
       batch = stream->open;

@@ -420,8 +420,10 @@ void hass_stream_admit_clear (HassStream *stream);
 HassBatch *hass_stream_admit (HassStream *stream, HassWorker *worker);
 void hass_stream_count_begun (HassStream *stream, guint32 n, guint64 bytes);
 double hass_stream_batch_ns (const HassStream *stream);
-guint32 hass_stream_batch_size (HassStream *stream, const HassStreamWorker *sw,
-                                guint stage);
+guint32 hass_stream_batch_size (const HassStream *stream,
+                                const HassStreamWorker *sw, guint stage);
+guint32 hass_stream_batch_limit (const HassStream *stream,
+                                 const HassStreamWorker *sw, guint64 n_waiting);
 
 /* turn.c */
 gboolean hass_stage_has_place (const HassStageState *stage);

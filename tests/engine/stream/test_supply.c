@@ -136,13 +136,22 @@ late (void)
   free (w);
 }
 
+/* Returns: a world of so many cores, where a token takes @token_ns. */
+static World *
+world_on (guint n_cores, double token_ns)
+{
+  World *w = world_new (TRUE);
+  w->job.n_cores = n_cores;
+  atomic_store (&w->worker.stages[0].token_ns, token_ns);
+  atomic_store (&w->worker.stages[1].token_ns, 0);
+  return w;
+}
+
 /* Returns: tokens of a batch, each of @token_ns, on so many cores. */
 static guint32
 tokens_of_batch (guint n_cores, double token_ns)
 {
-  World *w = world_new (TRUE);
-  w->job.n_cores = n_cores;
-  atomic_store (&w->worker.stages[1].token_ns, token_ns - FIRST_NS);
+  World *w = world_on (n_cores, token_ns);
   guint32 n = hass_stream_batch_size (&w->stream, &w->worker, 0);
   free (w);
   return n;
@@ -160,11 +169,35 @@ more_cores (void)
   CU_ASSERT_EQUAL (tokens_of_batch (64, 1.5e3), HASS_BATCH_TOKENS);
 }
 
+/* Returns: the most tokens of a batch if no other load waits. */
+static guint32
+least_batch (guint n_cores, double token_ns)
+{
+  World *w = world_on (n_cores, token_ns);
+  w->worker.last_batch = HASS_BATCH_TOKENS;
+  guint32 n = hass_stream_batch_limit (&w->stream, &w->worker, 0);
+  free (w);
+  return n;
+}
+
+static void
+few_wait (void)
+{
+  const guint n_cores[] = { 1, 16, 64 };
+  for (guint i = 0; i < G_N_ELEMENTS (n_cores); i++)
+    {
+      CU_ASSERT_EQUAL (least_batch (n_cores[i], HASS_LEAST_BATCH_NS / 8.0), 8);
+      CU_ASSERT_EQUAL (least_batch (n_cores[i], 2 * HASS_LEAST_BATCH_NS), 1);
+    }
+}
+
 HASS_TEST_SUITE (
     supply,
     { "the more cores, the more work has a batch, whose turn they pass on one "
       "after another",
       more_cores },
+    { "on any number of cores a batch of few loads has as much work",
+      few_wait },
     { "while a stage that binds is supplied no core comes for loads",
       supplied },
     { "a stage is not supplied by little, by what may take long, nor beside "
