@@ -24,7 +24,7 @@
 #include "stream-private.h"
 
 /* Time in which a core that sleeps admits a token, in ns: to be woken, 25 us,
-   and a batch, 20 us, twice. Lower, and the stage waits for a core; higher, and
+   and the least batch, 20 us, twice. Lower, and the stage waits for a core; higher, and
    more tokens are in flight. */
 #define ADMIT_NS 90000
 /* Less, and cores are woken more often, for less (4: twice the core time on 16
