@@ -27,18 +27,36 @@
 
 /* -- What the strategy sees and is told --------------------------------- */
 
-static guint64
-sum_done (const HassStream *stream, guint s, guint64 *bytes)
+/* Sums up what all workers have done and are computing. By worker, whose counts
+   of all stages lie side by side: machines have more workers than stages. */
+static void
+sum_up (HassStream *stream)
 {
-  guint64 n = 0;
-  *bytes = 0;
-  for (guint w = 0; w < stream->job->n_workers; w++)
+  HassJob *job = stream->job;
+  for (guint s = 0; s < stream->n_stages; s++)
     {
-      const HassStageCount *c = &stream->workers[w].stages[s];
-      n += atomic_load_explicit (&c->tokens, memory_order_relaxed);
-      *bytes += atomic_load_explicit (&c->bytes, memory_order_relaxed);
+      HassClassState *c = &stream->class_states[s];
+      c->done = c->bytes = 0;
+      c->running = 0;
     }
-  return n;
+  for (guint w = 0; w < job->n_workers; w++)
+    {
+      const HassStreamWorker *worker = &stream->workers[w];
+      for (guint s = 0; s < stream->n_stages; s++)
+        {
+          const HassStageCount *n = &worker->stages[s];
+          HassClassState *c = &stream->class_states[s];
+          c->done += atomic_load_explicit (&n->tokens, memory_order_relaxed);
+          c->bytes += atomic_load_explicit (&n->bytes, memory_order_relaxed);
+        }
+      guint32 at
+          = w < job->n_cores
+                ? atomic_load_explicit (&worker->at_stage, memory_order_relaxed)
+                : 0;
+      if (at > 0)
+        stream->class_states[at - 1].running
+            += atomic_load_explicit (&worker->n_running, memory_order_relaxed);
+    }
 }
 
 /* Returns the state of the stream, valid until the next call. */
@@ -54,15 +72,8 @@ hass_stream_look (HassStream *stream, gint64 now_ns)
       c->ready = atomic_load_explicit (&ready->n_tokens, memory_order_relaxed);
       c->oldest_ns
           = atomic_load_explicit (&ready->oldest_ns, memory_order_relaxed);
-      c->done = sum_done (stream, s, &c->bytes);
-      c->running = 0;
-      for (guint w = 0; w < job->n_cores; w++)
-        if (atomic_load_explicit (&stream->workers[w].at_stage,
-                                  memory_order_relaxed)
-            == s + 1)
-          c->running += atomic_load_explicit (&stream->workers[w].n_running,
-                                              memory_order_relaxed);
     }
+  sum_up (stream);
   for (guint d = 0; d < job->n_devices; d++)
     stream->device_states[d]
         = (HassDeviceHolds){ .units = &stream->holds[d * stream->n_stages],
