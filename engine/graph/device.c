@@ -51,7 +51,8 @@ take_one (HassServing *s)
       guint32 t = hass_task_index (s->graph, task);
       if (reserve == HASS_RESERVED)
         {
-          g_array_append_val (device->taken, t);
+          HassTaken taken = { .task = t, .awaited = NULL };
+          g_array_append_val (device->taken, taken);
           device->n_held++;
           device->codelets[task->codelet->index].n_held++;
         }
@@ -111,6 +112,8 @@ hass_device_arrived (HassServing *s, const HassFlight *f, gboolean failed)
   if (failed && f->from)
     s->device->shunned |= 1u << (f->from - f->places->at);
   failed |= f->from && f->from->state != HASS_AT_VALID;
+  for (guint i = 0; failed && i < s->device->taken->len; i++)
+    g_array_index (s->device->taken, HassTaken, i).awaited = NULL;
   at->state = failed ? HASS_AT_EMPTY : HASS_AT_VALID;
   at->pins--;
   if (f->from)
@@ -146,16 +149,29 @@ copy_in (HassServing *s, HassFlight *f)
   g_clear_error (&error);
 }
 
+/* Returns: TRUE if a task is known to wait for a copy that has not ended; all
+   its accesses need not be looked at then, as after each of its copies. */
+static gboolean
+awaits_locked (const HassTaken *taken)
+{
+  return taken->awaited && taken->awaited->state == HASS_AT_ARRIVING;
+}
+
 /* Begins the copies that a task needs which was taken. Returns: FALSE if there
    are none. */
 static gboolean
-let_one_arrive (HassServing *s, HassGraphTask *task)
+let_one_arrive (HassServing *s, HassTaken *taken)
 {
   gboolean any = FALSE;
+  HassGraphTask *task = &s->graph->tasks[taken->task];
   for (guint k = 0; k < task->n && !s->gone; k++)
     {
+      const HassTaskAccess *a = hass_task_access (task, k);
       pthread_mutex_lock (&s->placing->lock);
-      HassFlight *f = expect_locked (s, task, hass_task_access (task, k));
+      HassFlight *f = expect_locked (s, task, a);
+      const HassPlaces *p = hass_data_places (hass_access_data (a));
+      if (p && p->at[s->device->index].state == HASS_AT_ARRIVING)
+        taken->awaited = &p->at[s->device->index];
       pthread_mutex_unlock (&s->placing->lock);
       if (f)
         copy_in (s, f);
@@ -166,14 +182,18 @@ let_one_arrive (HassServing *s, HassGraphTask *task)
 
 typedef enum
 {
+  AWAITED, /* one is being copied here, see HassTaken */
   AT_HAND, /* all data are here or can be copied */
   CUT_OFF, /* some cannot be had now, and none is being copied here */
   ARRIVING /* some cannot, and some are being copied here */
 } Reach;
 
 static Reach
-reach_locked (const HassServing *s, HassGraphTask *task)
+reach_locked (const HassServing *s, const HassTaken *taken)
 {
+  if (awaits_locked (taken))
+    return AWAITED;
+  HassGraphTask *task = &s->graph->tasks[taken->task];
   gboolean nowhere = FALSE, arriving = FALSE;
   guint d = s->device->index;
   for (guint k = 0; k < task->n; k++)
@@ -199,18 +219,17 @@ let_arrive (HassServing *s)
   gboolean any = FALSE;
   for (guint i = 0; i < taken->len && !s->gone;)
     {
-      HassGraphTask *task = hass_serving_task (s, taken, i);
+      HassTaken *one = &g_array_index (taken, HassTaken, i);
       pthread_mutex_lock (&s->placing->lock);
-      Reach reach = reach_locked (s, task);
+      Reach reach = reach_locked (s, one);
       if (reach == CUT_OFF)
         {
-          hass_device_give_back_locked (s, g_array_index (taken, guint32, i),
-                                        back);
+          hass_device_give_back_locked (s, one->task, back);
           g_array_remove_index (taken, i);
         }
       pthread_mutex_unlock (&s->placing->lock);
       if (reach == AT_HAND)
-        any |= let_one_arrive (s, task);
+        any |= let_one_arrive (s, one);
       i += reach != CUT_OFF;
     }
   hass_place_hand_out (s->graph, s->worker, back);
@@ -221,8 +240,11 @@ let_arrive (HassServing *s)
 
 /* Returns: TRUE if a task that was taken can begin. */
 static gboolean
-can_begin_locked (const HassServing *s, HassGraphTask *task)
+can_begin_locked (const HassServing *s, const HassTaken *taken)
 {
+  if (awaits_locked (taken))
+    return FALSE;
+  HassGraphTask *task = &s->graph->tasks[taken->task];
   for (guint i = 0; i < task->n; i++)
     {
       const HassTaskAccess *a = hass_task_access (task, i);
@@ -261,15 +283,16 @@ gather (HassServing *s, GArray *tasks)
   pthread_mutex_lock (&s->placing->lock);
   for (guint i = 0; i < taken->len && tasks->len < most;)
     {
-      HassGraphTask *task = hass_serving_task (s, taken, i);
-      if ((codelet && task->codelet != codelet) || !can_begin_locked (s, task))
+      const HassTaken *one = &g_array_index (taken, HassTaken, i);
+      HassGraphTask *task = &s->graph->tasks[one->task];
+      if ((codelet && task->codelet != codelet) || !can_begin_locked (s, one))
         {
           i++;
           continue;
         }
       codelet = task->codelet;
       most = MAX (codelet->public.gpu_most, 1);
-      g_array_append_val (tasks, g_array_index (taken, guint32, i));
+      g_array_append_val (tasks, one->task);
       g_array_remove_index (taken, i);
       will_change_locked (s, task);
     }

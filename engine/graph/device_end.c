@@ -124,7 +124,7 @@ give_all_back_locked (HassServing *s, GArray *again)
   gpointer value;
   for (guint i = 0; i < s->device->taken->len; i++)
     hass_device_give_back_locked (
-        s, g_array_index (s->device->taken, guint32, i), again);
+        s, g_array_index (s->device->taken, HassTaken, i).task, again);
   g_array_set_size (s->device->taken, 0);
   for (guint i = 0; i < s->together->len; i++)
     hass_device_give_back_locked (

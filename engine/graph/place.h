@@ -110,6 +110,16 @@ typedef struct
   guint64 home_bytes; /* that have come home to settle tasks */
 } HassDeviceCodelet;
 
+/* A task whose data have memory at a device. */
+typedef struct
+{
+  guint32 task;
+  /* A datum that is copied here for the task, the last one when copies began:
+     until it is there the task cannot begin, and has nothing to copy. NULL:
+     unknown. */
+  const HassInstance *awaited;
+} HassTaken;
+
 /* A device of a graph. */
 typedef struct
 {
@@ -125,7 +135,7 @@ typedef struct
      longest ago first: the user's data, and the library's own */
   GQueue only_here[2];
   GArray *garbage;   /* gpointer: memory of data that are gone */
-  GArray *taken;     /* guint32: tasks whose data have memory here */
+  GArray *taken;     /* HassTaken */
   guint n_held;      /* such tasks, and those that compute or leave */
   gsize going_bytes; /* under way from it */
   guint32 shunned;  /* a mask of devices from which a copy to this one failed */

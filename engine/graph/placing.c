@@ -54,7 +54,7 @@ hass_placing_new (HassGraph *graph)
         if (ops->opening_ns && ops->opening_ns (device->device) >= SOON_NS)
           device->soon_ns = -1;
         device->garbage = g_array_new (FALSE, FALSE, sizeof (gpointer));
-        device->taken = g_array_new (FALSE, FALSE, sizeof (guint32));
+        device->taken = g_array_new (FALSE, FALSE, sizeof (HassTaken));
         device->codelets = g_new0 (HassDeviceCodelet, HASS_MOST_CODELETS);
         g_queue_init (&device->resident);
         g_queue_init (&device->leavers);
