@@ -234,7 +234,7 @@ void hass_graph_sweep (HassGraph *graph);
 static inline gboolean
 hass_graph_may (HassGraph *graph, const char *function)
 {
-  return G_LIKELY (pthread_equal (pthread_self (), graph->owner)
+  return G_LIKELY (graph && pthread_equal (pthread_self (), graph->owner)
                    && graph->building && graph->job
                    && !hass_job_stopping (graph->job))
          || hass_graph_may_not (graph, function);

@@ -30,9 +30,9 @@ hass_graph_refuse (HassGraph *graph, HassError code, const char *format, ...)
 gboolean
 hass_graph_may_not (HassGraph *graph, const char *function)
 {
-  if (pthread_equal (pthread_self (), graph->owner) && graph->building)
+  if (graph && pthread_equal (pthread_self (), graph->owner) && graph->building)
     return !graph->job && !graph->error;
-  if (!graph->name)
+  if (!graph || !graph->name)
     hass_engine_dead_handle (function);
   else
     hass_graph_refuse (graph, HASS_ERROR_MISUSE,
