@@ -200,6 +200,8 @@ hass_job_generate (HassJob *job)
     }
   emitter->emits = HASS_EMITS_NOTHING;
   job->phases.generated_ns = job->engine->now (job);
+  /* Where all loads are through, nothing else looks at the clock. */
+  hass_job_check_deadline (job, job->phases.generated_ns);
   atomic_store_explicit (&job->generated, TRUE, memory_order_seq_cst);
   job->engine->changed (job);
 }
