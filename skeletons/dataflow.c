@@ -3,6 +3,7 @@
    Thread safety: see dataflow.h. */
 #include "hass/dataflow.h"
 
+#include "engine/core/callback.h"
 #include "engine/graph/graph.h"
 #include "normalise-private.h"
 #include "pool/struct_size.h"
@@ -111,9 +112,12 @@ hass_dataflow_record (const HassDataflow *given, GError **error)
 void
 hass_recorded_bind (HassRecorded *recorded, HassData *data, gpointer host)
 {
-  hass_tape_bind (
-      recorded->tape, data, host,
-      atomic_load_explicit (&recorded->running, memory_order_relaxed));
+  if (recorded)
+    hass_tape_bind (
+        recorded->tape, data, host,
+        atomic_load_explicit (&recorded->running, memory_order_relaxed));
+  else
+    hass_engine_dead_handle ("hass_recorded_bind");
 }
 
 gboolean
@@ -123,6 +127,12 @@ hass_recorded_run (HassRecorded *recorded, guint64 times,
 {
   if (report)
     *report = NULL;
+  if (!recorded)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_MISUSE,
+                   "hass_recorded_run: the recorded graph is NULL");
+      return hass_farm_end (FALSE, report, NULL, HASS_FARM_DATAFLOW);
+    }
   HassGraphRun of = { .tape = recorded->tape,
                       .user_data = recorded->dataflow.user_data,
                       .times = times,

@@ -151,7 +151,8 @@ void hass_recorded_bind (HassRecorded *recorded, HassData *data, gpointer host);
  * end of the graph.
  *
  * Returns: as hass_dataflow(); FALSE with HASS_ERROR_MISUSE if the graph is
- * running already, or if it was used other than to bind since it was recorded.
+ * NULL or running already, or if it was used other than to bind since it was
+ * recorded.
  */
 gboolean hass_recorded_run (HassRecorded *recorded, guint64 times,
                             gboolean (*again) (gpointer user_data),

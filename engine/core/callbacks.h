@@ -49,7 +49,8 @@ typedef struct _HassWorker HassWorker;
  * A farm returns after its generator, and nothing wakes a generator that waits
  * in a call of its own, such as read(): neither a deadline nor a cancellation.
  * It should wait for some ms at a time, as poll() does with a time limit, and
- * return once hass_emitter_stopping() is TRUE.
+ * return once hass_emitter_stopping() is TRUE. A farm whose generator returns
+ * after the deadline fails by it, even if all loads are computed.
  */
 typedef gboolean (*HassGenerateFunc) (HassEmitter *emitter, gpointer user_data,
                                       GError **error);

@@ -175,22 +175,23 @@ hass_job_check_costs (HassJob *job, const HassSpan *span, const guint64 *seq)
 
 /* -- Misuse ------------------------------------------------------------- */
 
-/* Reports the use of an emitter or a worker whose farm has ended: stops the
-   farm whose callback this thread is in; outside of callbacks it can only be
-   logged. */
+/* Reports the use of an emitter, worker or graph that is NULL or whose farm has
+   ended: stops the farm whose callback this thread is in; outside of callbacks
+   it can only be logged. */
 void
 hass_engine_dead_handle (const char *function)
 {
   const HassCallback *in = &hass_callback;
   if (in->what)
     hass_job_fail (in->job, HASS_ERROR_MISUSE,
-                   "its %s called %s with an emitter, worker or graph of a "
-                   "farm that has ended",
+                   "its %s called %s with an emitter, worker or graph that "
+                   "is NULL or of a farm that has ended",
                    in->what, function);
   else
-    g_warning ("%s called with an emitter, worker or graph of a farm that has "
-               "ended",
-               function);
+    g_warning (
+        "%s called with an emitter, worker or graph that is NULL or of a "
+        "farm that has ended",
+        function);
 }
 
 /* Returns: TRUE if the calling thread is the emitter's and is in its generator;
@@ -199,8 +200,8 @@ hass_engine_dead_handle (const char *function)
 gboolean
 hass_emitter_is_generating (HassEmitter *emitter, const char *function)
 {
-  HassJob *job = emitter->job;
-  if (G_LIKELY (pthread_equal (pthread_self (), emitter->owner)
+  HassJob *job = emitter ? emitter->job : NULL;
+  if (G_LIKELY (emitter && pthread_equal (pthread_self (), emitter->owner)
                 && emitter->emits != HASS_EMITS_NOTHING))
     return TRUE;
   if (job)

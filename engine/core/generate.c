@@ -13,11 +13,12 @@
 static gboolean
 may_emit (HassEmitter *emitter, HassEmits emits, const char *function)
 {
-  HassJob *job = emitter->job;
-  if (G_UNLIKELY (!pthread_equal (pthread_self (), emitter->owner)
+  if (G_UNLIKELY (!emitter || !pthread_equal (pthread_self (), emitter->owner)
                   || emitter->emits != emits))
     return hass_emitter_is_generating (emitter, function)
-           && hass_job_takes (job, emits == HASS_EMITS_TASKS, function);
+           && hass_job_takes (emitter->job, emits == HASS_EMITS_TASKS,
+                              function);
+  HassJob *job = emitter->job;
   if (job->deadline_ns > 0)
     hass_job_check_deadline (job, job->engine->now (job));
   return !hass_job_stopping (job);
@@ -26,7 +27,7 @@ may_emit (HassEmitter *emitter, HassEmits emits, const char *function)
 gboolean
 hass_emitter_stopping (HassEmitter *emitter)
 {
-  HassJob *job = emitter->job;
+  HassJob *job = emitter ? emitter->job : NULL;
   if (!job)
     {
       hass_engine_dead_handle ("hass_emitter_stopping");
@@ -92,9 +93,9 @@ pass (HassEmitter *emitter, const HassLoad *load)
 gboolean
 hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
 {
-  HassJob *job = emitter->job;
   if (!may_emit (emitter, HASS_EMITS_LOADS, "hass_emitter_emit"))
     return FALSE;
+  HassJob *job = emitter->job;
   if (G_UNLIKELY (load->flags & HASS_LOAD_BUFFER)
       && !hass_buffer_claim (job, load, hass_load_pool_emitted (job->pool),
                              FALSE))
@@ -114,9 +115,9 @@ hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
 gboolean
 hass_engine_emit_task (HassEmitter *emitter, HassLoad *load)
 {
-  HassJob *job = emitter->job;
   if (!may_emit (emitter, HASS_EMITS_TASKS, "hass_emitter_emit_task"))
     return FALSE;
+  HassJob *job = emitter->job;
   load->tag = hass_copy_new (job, &emitter->copier, load->tag);
   load->flags |= HASS_LOAD_COPIED;
   while (G_UNLIKELY (!hass_load_pool_emit (job->pool, load)))
@@ -199,6 +200,8 @@ hass_job_generate (HassJob *job)
     }
   emitter->emits = HASS_EMITS_NOTHING;
   job->phases.generated_ns = job->engine->now (job);
+  /* Where all loads are through, nothing else looks at the clock. */
+  hass_job_check_deadline (job, job->phases.generated_ns);
   atomic_store_explicit (&job->generated, TRUE, memory_order_seq_cst);
   job->engine->changed (job);
 }

@@ -8,21 +8,21 @@
 #include "pool/callback_error.h"
 #include "pool/clock.h"
 
-guint
-hass_worker_index (const HassWorker *worker)
-{
-  return worker->index;
-}
-
-/* Returns: FALSE if the worker's farm has ended; that misuse is reported with
-   the name of @function. */
+/* Returns: FALSE if the worker is NULL or its farm has ended; that misuse is
+   reported with the name of @function. */
 static inline gboolean
 is_alive (const HassWorker *worker, const char *function)
 {
-  if (G_LIKELY (worker->job))
+  if (G_LIKELY (worker && worker->job))
     return TRUE;
   hass_engine_dead_handle (function);
   return FALSE;
+}
+
+guint
+hass_worker_index (const HassWorker *worker)
+{
+  return is_alive (worker, "hass_worker_index") ? worker->index : 0;
 }
 
 guint
@@ -62,7 +62,7 @@ hass_worker_stopping (const HassWorker *worker)
 static gboolean
 in_unit (HassWorker *worker, const char *what, const char *instead)
 {
-  if (G_LIKELY (hass_worker_is_current (worker) && worker->unit))
+  if (G_LIKELY (worker && hass_worker_is_current (worker) && worker->unit))
     return TRUE;
   if (!is_alive (worker, what))
     return FALSE;
@@ -82,9 +82,9 @@ in_unit (HassWorker *worker, const char *what, const char *instead)
 gboolean
 hass_worker_result (HassWorker *worker, gconstpointer data, gsize bytes)
 {
-  HassJob *job = worker->job;
   if (!in_unit (worker, "hass_worker_result", "hass_token_output"))
     return FALSE;
+  HassJob *job = worker->job;
   if (!job->results)
     {
       hass_job_fail (job, HASS_ERROR_MISUSE,
@@ -215,8 +215,10 @@ hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
 {
   if (!is_alive (worker, "hass_worker_parallel_for"))
     {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_MISUSE,
-                   "hass_worker_parallel_for called when its farm has ended");
+      g_set_error (
+          error, HASS_ERROR, HASS_ERROR_MISUSE,
+          "hass_worker_parallel_for called with a worker that is NULL or "
+          "of a farm that has ended");
       return FALSE;
     }
   HassJob *job = worker->job;

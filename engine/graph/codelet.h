@@ -141,6 +141,7 @@ typedef struct
  * @work: what the task costs, in any unit that is the same for all tasks of its
  *   codelet, such as floating-point operations; 0: unknown, taken as the bytes
  *   of its data. In virtual time the unit is that of the platform's rates.
+ *   Below 0 or not finite is HASS_ERROR_INVALID.
  */
 typedef struct
 {

@@ -212,6 +212,13 @@ void hass_graph_refuse_codelet (HassGraph *graph, const HassCodelet *codelet,
                                 gboolean can_run);
 gboolean hass_graph_refuse_for_cores (HassGraph *graph,
                                       const HassCodeletState *codelet);
+/* Returns: TRUE if the cost of a task is finite and not negative. */
+static inline gboolean
+hass_work_is_valid (double work)
+{
+  return work >= 0 && work <= G_MAXDOUBLE;
+}
+
 gboolean hass_graph_refuse_task (HassGraph *graph,
                                  const HassCodeletState *codelet, guint n,
                                  const HassTaskHints *hints);
@@ -234,7 +241,7 @@ void hass_graph_sweep (HassGraph *graph);
 static inline gboolean
 hass_graph_may (HassGraph *graph, const char *function)
 {
-  return G_LIKELY (pthread_equal (pthread_self (), graph->owner)
+  return G_LIKELY (graph && pthread_equal (pthread_self (), graph->owner)
                    && graph->building && graph->job
                    && !hass_job_stopping (graph->job))
          || hass_graph_may_not (graph, function);

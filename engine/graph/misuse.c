@@ -30,9 +30,9 @@ hass_graph_refuse (HassGraph *graph, HassError code, const char *format, ...)
 gboolean
 hass_graph_may_not (HassGraph *graph, const char *function)
 {
-  if (pthread_equal (pthread_self (), graph->owner) && graph->building)
+  if (graph && pthread_equal (pthread_self (), graph->owner) && graph->building)
     return !graph->job && !graph->error;
-  if (!graph->name)
+  if (!graph || !graph->name)
     hass_engine_dead_handle (function);
   else
     hass_graph_refuse (graph, HASS_ERROR_MISUSE,
@@ -179,7 +179,7 @@ hass_graph_refuse_for_cores (HassGraph *graph, const HassCodeletState *codelet)
   return FALSE;
 }
 
-/* The arrays of a task are wrong. Returns: FALSE. */
+/* The arrays of a task or its cost are wrong. Returns: FALSE. */
 gboolean
 hass_graph_refuse_task (HassGraph *graph, const HassCodeletState *codelet,
                         guint n, const HassTaskHints *hints)
@@ -190,6 +190,11 @@ hass_graph_refuse_task (HassGraph *graph, const HassCodeletState *codelet,
                        "task %" G_GUINT64_FORMAT
                        " ('%s') has %u accesses; at most %u are possible",
                        number, codelet->name, n, G_MAXUINT16);
+  else if (hints && !hass_work_is_valid (hints->work))
+    hass_graph_refuse (graph, HASS_ERROR_INVALID,
+                       "task %" G_GUINT64_FORMAT
+                       " ('%s') has the work %g; it must lie between 0 and %g",
+                       number, codelet->name, hints->work, G_MAXDOUBLE);
   else
     hass_graph_refuse (graph, HASS_ERROR_INVALID,
                        "task %" G_GUINT64_FORMAT

@@ -404,7 +404,9 @@ hass_graph_task (HassGraph *graph, const HassCodelet *codelet,
   if (G_UNLIKELY (!state))
     return FALSE;
   if (G_UNLIKELY (n_accesses > G_MAXUINT16 || (n_accesses > 0 && !accesses)
-                  || (hints && hints->argument_bytes > 0 && !hints->arguments)))
+                  || (hints
+                      && ((hints->argument_bytes > 0 && !hints->arguments)
+                          || !hass_work_is_valid (hints->work)))))
     return hass_graph_refuse_task (graph, state, n_accesses, hints);
   gboolean groups = FALSE, for_cores = FALSE;
   for (guint i = 0; i < n_accesses; i++)

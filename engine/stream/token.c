@@ -8,7 +8,7 @@
 static HassStreamWorker *
 check (const HassToken *token, HassWorker *worker, const char *function)
 {
-  HassJob *job = worker->job;
+  HassJob *job = worker ? worker->job : NULL;
   HassStream *stream = job ? hass_stream_of (job) : NULL;
   if (G_LIKELY (stream && hass_worker_is_current (worker)))
     {

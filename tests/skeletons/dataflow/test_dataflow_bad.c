@@ -2,6 +2,8 @@
 /* test_dataflow_bad.c: dataflows that are wrong: each gets an error that names
    the dataflow, the task, the codelet, the datum and the numbers.
    Thread safety: one thread beside those of the dataflows. */
+#include <math.h>
+
 #include "flow.h"
 
 static gboolean
@@ -431,6 +433,49 @@ wrong_reductions (void)
                 "hass_graph_reduction", "total", "already");
 }
 
+static gboolean
+submit_work (HassGraph *graph, gpointer work, GError **error)
+{
+  HassTaskHints hints = { .work = *(double *)work };
+  (void)error;
+  CU_ASSERT_TRUE (hass_graph_task (graph, &flow_idle, NULL, 0, NULL));
+  CU_ASSERT_FALSE (hass_graph_task (graph, &flow_idle, NULL, 0, &hints));
+  return TRUE;
+}
+
+static void
+work_is_no_amount (void)
+{
+  static struct
+  {
+    double work;
+    const char *value;
+  } cases[] = { { -1, "work -1;" },
+                { NAN, "nan;" },
+                { INFINITY, "work inf;" },
+                { -1e-9, "work -1e-09;" } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    FLOW_REFUSED (submit_work, &cases[i].work, HASS_ERROR_INVALID, "'flow'",
+                  "task 1 ('idle')", cases[i].value);
+}
+
+static gboolean
+submit_largest (HassGraph *graph, gpointer work, GError **error)
+{
+  HassTaskHints hints = { .work = G_MAXDOUBLE };
+  (void)work, (void)error;
+  hass_graph_task (graph, &flow_idle, NULL, 0, &hints);
+  hints.work = -0.0;
+  return hass_graph_task (graph, &flow_idle, NULL, 0, &hints);
+}
+
+static void
+any_amount_is_taken (void)
+{
+  HassDataflow d = flow_of (submit_largest, NULL);
+  CU_ASSERT_TRUE (hass_dataflow (&d, NULL, NULL));
+}
+
 HASS_TEST_SUITE (
     dataflow_bad, { "settings that are wrong are named", wrong_settings },
     { "an access that is wrong is named with its task and datum",
@@ -439,4 +484,7 @@ HASS_TEST_SUITE (
     { "sizes that overflow or lack memory are named", wrong_sizes },
     { "data that share a byte are refused, and no others", overlaps },
     { "one overlap among many data is found", overlap_among_many },
-    { "how tasks reduce is said once and whole", wrong_reductions })
+    { "how tasks reduce is said once and whole", wrong_reductions },
+    { "a work hint that is no amount is named with its task",
+      work_is_no_amount },
+    { "a work hint may be zero and as large as a double", any_amount_is_taken })
