@@ -24,8 +24,8 @@
 #include "stream-private.h"
 
 /* Time in which a core that sleeps admits a token, in ns: to be woken, 25 us,
-   and the least batch, 20 us, twice. Lower, and the stage waits for a core; higher, and
-   more tokens are in flight. */
+   and a batch, 20 us on up to four cores, twice. Lower, and the stage waits for
+   a core; higher, and more tokens are in flight. */
 #define ADMIT_NS 90000
 /* Less, and cores are woken more often, for less (4: twice the core time on 16
    cores, tokens of 1 us); more, and more tokens are in flight. */
