@@ -213,9 +213,10 @@ has_stalled (HassStream *stream, gint64 now_ns)
   return !is_running (stream) && now_ns - stream->told_ns > STALL_NS;
 }
 
-/* Returns when a device whose strategy waits is asked again if nothing changes;
-   0: need not. In virtual time all devices are asked whenever something ends,
-   so the clock need not go on in small steps while something runs. */
+/* Returns when the strategy of a device that is granted nothing is asked again
+   if nothing changes; 0: need not. In virtual time all devices are asked
+   whenever something ends, so the clock need not go on in small steps while
+   something runs. */
 static gint64
 look_again_ns (const HassStream *stream, const HassServe *serve, gint64 now_ns)
 {
@@ -363,16 +364,18 @@ hass_stream_ask (HassStream *stream, HassWorker *worker, guint device,
   const HassStreamState *state = hass_stream_look (stream, now_ns);
   stream->state.held = hass_stream_held (stream, device);
   HassAnswer answer = ops->serve (self, state, device, stalled, &serve);
-  if (answer != HASS_TAKE)
-    {
-      *again_ns = look_again_ns (stream, &serve, now_ns);
-      if (!stalled || !forced_class (stream, device, &serve))
-        return NULL;
-    }
+  *again_ns = look_again_ns (stream, &serve, now_ns);
+  if (answer != HASS_TAKE
+      && (!stalled || !forced_class (stream, device, &serve)))
+    return NULL;
   if (!serve.again && !is_valid (stream, device, &serve))
     return NULL;
   stream->depth[device]
       = CLAMP (serve.in_flight, 1, MAX (job->devices[device].max_in_flight, 1));
   stream->unleashed = FALSE;
-  return hass_ticket_grant (stream, worker, device, &serve, extent);
+  /* A core may have taken the tokens since the strategy looked. */
+  HassSlot *slot = hass_ticket_grant (stream, worker, device, &serve, extent);
+  if (slot)
+    *again_ns = 0;
+  return slot;
 }

@@ -216,6 +216,62 @@ told_that_nothing_is_added (void)
   CU_ASSERT_EQUAL (d2h_ns, 20000);
 }
 
+/* -- A grant of tokens that are gone ------------------------------------ */
+
+/* Grants of a stage where nothing is ready, as if a core had taken it since the
+   strategy looked: more than there are events that have the device asked. */
+#define GONE 10
+
+static guint n_grants;
+
+static HassAnswer
+serve_late (gpointer self, const HassStreamState *state, guint device,
+            gboolean force, HassServe *serve)
+{
+  const HassStrategyEnv *env = self;
+  (void)force;
+  if (env->devices[device].kind != HASS_DEVICE_GPU
+      || state->classes[0].ready + state->classes[1].ready == 0)
+    return HASS_WAIT;
+  serve->units = serve->in_flight = 1;
+  serve->class_index = n_grants++ < GONE || state->classes[1].ready > 0;
+  return HASS_TAKE;
+}
+
+static const HassStrategyOps late = { .struct_size = sizeof late,
+                                      .name = "test-late",
+                                      .summary = "a test",
+                                      .source = "a test",
+                                      .farms = HASS_FARM_PIPELINE,
+                                      .create = trial_env,
+                                      .serve = serve_late };
+
+static void
+asked_again (void)
+{
+  HassDevice *device = stand_in_new (&(StandInPlan){ 0 });
+  Run run = { 0 };
+  const HassStage stages[] = { HASS_STAGE (.name = "first", .gpu = on_gpu),
+                               HASS_STAGE (.name = "second", .gpu = on_gpu) };
+  HassPipeline p = HASS_PIPELINE_INIT;
+  p.loads = loads;
+  p.n_loads = 1;
+  p.user_data = &run;
+  p.stages = stages;
+  p.n_stages = G_N_ELEMENTS (stages);
+  p.run.devices = &device;
+  p.run.n_devices = 1;
+  p.run.strategy = late.name;
+  hass_strategy_register (&late, NULL);
+  n_grants = 0;
+  watchdog (60, "a device whose tokens are gone");
+  CU_ASSERT_TRUE (hass_pipeline (&p, NULL, NULL));
+  watchdog (0, NULL);
+  CU_ASSERT_EQUAL (n_grants, GONE + 2);
+  CU_ASSERT_EQUAL (run.on_gpu, 2);
+  stand_in_free (device);
+}
+
 HASS_TEST_SUITE (
     pipeline_feeding,
     { "a device makes tokens of loads while all cores are busy",
@@ -226,4 +282,5 @@ HASS_TEST_SUITE (
       generator_computes_after_a_loss },
     { "a strategy is told what bundles add to a device's time",
       told_what_bundles_add },
-    { "and that a bundle adds nothing", told_that_nothing_is_added })
+    { "and that a bundle adds nothing", told_that_nothing_is_added },
+    { "a device whose tokens have gone to a core is asked again", asked_again })
