@@ -112,8 +112,6 @@ hass_device_arrived (HassServing *s, const HassFlight *f, gboolean failed)
   if (failed && f->from)
     s->device->shunned |= 1u << (f->from - f->places->at);
   failed |= f->from && f->from->state != HASS_AT_VALID;
-  for (guint i = 0; failed && i < s->device->taken->len; i++)
-    g_array_index (s->device->taken, HassTaken, i).awaited = NULL;
   at->state = failed ? HASS_AT_EMPTY : HASS_AT_VALID;
   at->pins--;
   if (f->from)
@@ -149,8 +147,8 @@ copy_in (HassServing *s, HassFlight *f)
   g_clear_error (&error);
 }
 
-/* Returns: TRUE if a task is known to wait for a copy that has not ended; all
-   its accesses need not be looked at then, as after each of its copies. */
+/* Returns: TRUE if a task is known to wait for a copy that has not ended: its
+   accesses, which may be thousands, need not be looked at. */
 static gboolean
 awaits_locked (const HassTaken *taken)
 {
@@ -182,17 +180,16 @@ let_one_arrive (HassServing *s, HassTaken *taken)
 
 typedef enum
 {
-  AWAITED, /* one is being copied here, see HassTaken */
   AT_HAND, /* all data are here or can be copied */
   CUT_OFF, /* some cannot be had now, and none is being copied here */
-  ARRIVING /* some cannot, and some are being copied here */
+  ARRIVING /* copies have begun, or some cannot be had and some are coming */
 } Reach;
 
 static Reach
 reach_locked (const HassServing *s, const HassTaken *taken)
 {
   if (awaits_locked (taken))
-    return AWAITED;
+    return ARRIVING;
   HassGraphTask *task = &s->graph->tasks[taken->task];
   gboolean nowhere = FALSE, arriving = FALSE;
   guint d = s->device->index;

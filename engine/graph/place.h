@@ -114,9 +114,8 @@ typedef struct
 typedef struct
 {
   guint32 task;
-  /* A datum that is copied here for the task, the last one when copies began:
-     until it is there the task cannot begin, and has nothing to copy. NULL:
-     unknown. */
+  /* A datum of the task that was being copied here when all its copies had
+     begun: until that copy ends the task cannot begin. NULL: none is known. */
   const HassInstance *awaited;
 } HassTaken;
 

@@ -60,16 +60,23 @@ hass_stream_batch_ns (const HassStream *stream)
   return MAX (HASS_BATCH_NS, (double)stream->job->n_cores * HASS_CORE_BATCH_NS);
 }
 
-/* Returns how many tokens that begin at @stage are so much @work, in ns, by
-   this worker's measurements of the stages from there on: those of a batch. */
-static guint32
-tokens_of_work (const HassStream *stream, const HassStreamWorker *sw,
-                guint stage, double work)
+/* Returns the time of a token from @stage on, in ns, by this worker's
+   measurements; 0: it has none. */
+static double
+own_token_ns (const HassStream *stream, const HassStreamWorker *sw, guint stage)
 {
   double ns = 0;
   for (guint s = stage; s < stream->n_stages; s++)
     ns += atomic_load_explicit (&sw->stages[s].token_ns, memory_order_relaxed);
-  return ns > 0 ? (guint32)CLAMP (work / ns, 1, HASS_BATCH_TOKENS) : 1;
+  return ns;
+}
+
+/* Returns how many tokens of @token_ns a batch of so much @work, in ns, has. */
+static guint32
+tokens_of_work (double work, double token_ns)
+{
+  return token_ns > 0 ? (guint32)CLAMP (work / token_ns, 1, HASS_BATCH_TOKENS)
+                      : 1;
 }
 
 /* Returns how many tokens a batch should have that begins at @stage, by this
@@ -78,7 +85,8 @@ guint32
 hass_stream_batch_size (const HassStream *stream, const HassStreamWorker *sw,
                         guint stage)
 {
-  return tokens_of_work (stream, sw, stage, hass_stream_batch_ns (stream));
+  return tokens_of_work (hass_stream_batch_ns (stream),
+                         own_token_ns (stream, sw, stage));
 }
 
 /* Returns how many loads are not admitted yet. Any thread. */
@@ -143,8 +151,9 @@ hass_stream_batch_limit (const HassStream *stream, const HassStreamWorker *sw,
                          guint64 n_waiting)
 {
   guint64 fair = n_waiting / (2 * MAX (stream->job->n_cores, 1));
-  guint32 least = tokens_of_work (stream, sw, 0, HASS_LEAST_BATCH_NS);
-  guint32 size = hass_stream_batch_size (stream, sw, 0);
+  double ns = own_token_ns (stream, sw, 0);
+  guint32 least = tokens_of_work (HASS_LEAST_BATCH_NS, ns);
+  guint32 size = tokens_of_work (hass_stream_batch_ns (stream), ns);
   size = MIN (size, 8 * sw->last_batch);
   return (guint32)MAX (MIN (size, MAX (fair, least)), 1);
 }
