@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "device/cpu/memory.h"
 #include "hass/error.h"
 
 #define MOST_UNITS 100000000
@@ -232,7 +233,8 @@ describe (Replay *p)
 }
 
 /* A short record can declare more units and cores than fit into memory, where
-   GLib would abort. */
+   GLib would abort, or the kernel, where it gives more than there is, would end
+   the process. */
 static gboolean
 enough_memory (const RecordFarm *f, GError **error)
 {
@@ -244,8 +246,9 @@ enough_memory (const RecordFarm *f, GError **error)
       rounds += MIN (r->n, MAX (r->units, 1));
     }
   double bytes = a_unit * f->n_units + a_round * rounds;
-  gpointer room
-      = bytes < (double)G_MAXSSIZE ? g_try_malloc ((gsize)bytes) : NULL;
+  gpointer room = bytes < (double)hass_memory_bytes ()
+                      ? g_try_malloc ((gsize)bytes)
+                      : NULL;
   if (!room)
     g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
                  "record file %s, line %u: a replay of the farm '%s', %g "
