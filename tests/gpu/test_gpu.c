@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "device/cuda/gpus-private.h"
 #include "gpu_trial.h"
 #include "kernels.h"
+#include "tests/cpu_time.h"
 
 /* -- Ascents: halos, accumulators, records ------------------------------ */
 
@@ -313,15 +313,6 @@ keeps_to_memory (void)
 
 /* -- Waiting ------------------------------------------------------------ */
 
-static double
-cpu_seconds (void)
-{
-  struct rusage u;
-  getrusage (RUSAGE_SELF, &u);
-  return u.ru_utime.tv_sec + u.ru_stime.tv_sec
-         + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
-}
-
 static void
 waits_without_spinning (void)
 {
@@ -339,11 +330,12 @@ waits_without_spinning (void)
   farm.run.n_gpus = 1;
   farm.run.strategy = "naive-greedy";
   hass_report_free (must_run (hass_data_farm_combine, &farm));
-  double cpu = cpu_seconds ();
+  cpu_time_await_rest ();
+  double cpu = cpu_time_s ();
   gint64 begin = g_get_monotonic_time ();
   hass_report_free (must_run (hass_data_farm_combine, &farm));
   double wall = (g_get_monotonic_time () - begin) * 1e-6;
-  cpu = cpu_seconds () - cpu;
+  cpu = cpu_time_s () - cpu;
   scattered_check (&s);
   fprintf (stderr, "\n%.1f ms of a core in %.0f ms of the GPU\n", cpu * 1e3,
            wall * 1e3);

@@ -169,8 +169,8 @@ older_struct (void)
   g_free (end);
 }
 
-/* Each choice covers the matrix; large ones have tiles for all cores, small
-   ones are one tile. */
+/* Each choice covers the matrix; large ones have tiles for all cores, where no
+   GPU wants larger ones, and small ones are one tile. */
 static void
 tile_sizes (void)
 {
@@ -184,6 +184,7 @@ tile_sizes (void)
         s.n = ns[i];
         s.a = &a;
         s.run.n_cores = cores;
+        s.run.n_gpus = -1;
         CU_ASSERT_TRUE (hass_la_potrf_tiles (&s, &rows, &cols, NULL));
         CU_ASSERT_TRUE (cols > 0 && rows >= cols && rows % cols == 0);
         CU_ASSERT_EQUAL (ns[i] > 500, cols < ns[i]);

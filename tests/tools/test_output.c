@@ -150,6 +150,7 @@ run_with_threads (rlim_t threads, char **err, const char *program, char **argv)
       close (fds[0]);
       close (fds[1]);
       setenv ("HASS_NCPU", "4", 1);
+      setenv ("HASS_NGPU", "0", 1); /* those of GPUs want threads, too */
       setenv ("ASAN_OPTIONS", "detect_leaks=0", 1); /* wants a thread */
       if (setrlimit (RLIMIT_NPROC, &limit) != 0
           || (getuid () == 0 && setuid (ALONE + (uid_t)getpid ()) != 0

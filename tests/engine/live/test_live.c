@@ -4,11 +4,11 @@
    Thread safety: one thread. */
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "hass_test.h"
 #include "sched/registry.h"
+#include "tests/cpu_time.h"
 #include "tests/engine/rogue.h"
 #include "tests/engine/stand_in.h"
 #include "tests/engine/trial.h"
@@ -363,15 +363,6 @@ two_large_copies_are_enough (void)
   CU_ASSERT_EQUAL (most_later (plan, LARGE), 4);
 }
 
-static double
-cpu_seconds (void)
-{
-  struct rusage u;
-  getrusage (RUSAGE_SELF, &u);
-  return u.ru_utime.tv_sec + u.ru_stime.tv_sec
-         + 1e-6 * (u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-}
-
 /* Loads wait in the pool all the time; cores must not look at them while
    the round cannot begin. */
 static void
@@ -388,12 +379,13 @@ cores_rest (void)
               .most_elements = 2,
               .devices = { stand_in_new (&plan) },
               .n_devices = 1 };
-  double before = cpu_seconds ();
+  cpu_time_await_rest ();
+  double before = cpu_time_s ();
   gint64 begin = g_get_monotonic_time ();
   trial_expect (&t);
   double elapsed = 1e-6 * (g_get_monotonic_time () - begin);
   CU_ASSERT_TRUE (elapsed > 0.29);
-  CU_ASSERT_TRUE (cpu_seconds () - before < 0.3 * elapsed);
+  CU_ASSERT_TRUE (cpu_time_s () - before < 0.3 * elapsed);
   free_devices (&t);
 }
 
