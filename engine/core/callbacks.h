@@ -12,7 +12,8 @@
    with its error only if no other device can run the loads.
 
    Each type below says which thread runs the callback and whether it may block.
-   A callback that starts or runs a farm fails with HASS_ERROR_MISUSE.
+   In a callback, starting or running a farm and recording a graph are
+   HASS_ERROR_MISUSE.
 
    An emitter is valid in its generator, a worker in the callback that got it,
    on the thread of that callback. Results and loads emitted from elsewhere stop
