@@ -405,7 +405,7 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  * @explain: file to which the strategy's explanation of its decisions is
  *   appended, "-": stderr; NULL: HASS_EXPLAIN. Not all strategies explain.
  * @loads_expected: number of loads that a pipeline's generator will emit, for
- *   HassProgressInfo alone; 0: unknown.
+ *   HassProgressInfo alone; 0: unknown. Elsewhere HASS_ERROR_INVALID.
  * @reserved: zero, else HASS_ERROR_INVALID; for later versions. The struct
  *   keeps its size, since it is embedded in the farms.
  */
