@@ -95,7 +95,8 @@ HassRecorded *
 hass_dataflow_record (const HassDataflow *given, GError **error)
 {
   HassDataflow d;
-  if (!read_settings (&d, given, error))
+  if (!read_settings (&d, given, error)
+      || !hass_farm_check_caller ("hass_dataflow_record", error))
     return NULL;
   HassRecorded *recorded = g_new0 (HassRecorded, 1);
   recorded->name = g_strdup (d.name);

@@ -117,7 +117,8 @@ typedef struct HassRecorded HassRecorded;
  * hass_dataflow_record:
  *
  * Builds a graph without running it. @dataflow is copied; what its codelets,
- * data and options point to must stay valid. The build callback may not wait.
+ * data and options point to must stay valid. Not from a callback, and the build
+ * callback may not wait.
  * Whether there are devices for a codelet without a function for cores is found
  * out when the graph runs.
  *

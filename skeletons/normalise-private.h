@@ -6,6 +6,7 @@
 
 #include "engine/core/farm.h"
 
+gboolean hass_farm_check_caller (const char *function, GError **error);
 gboolean hass_farm_check (HassFarm *farm, const char *function, GError **error);
 gboolean hass_farm_check_settings (const HassFarm *farm, gsize window,
                                    GError **error);

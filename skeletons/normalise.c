@@ -184,6 +184,20 @@ choose_strategy (HassFarm *farm, GError **error)
   return TRUE;
 }
 
+/* @function: the public function that was called, for messages. Returns: FALSE
+   with HASS_ERROR_MISUSE if called from a callback. */
+gboolean
+hass_farm_check_caller (const char *function, GError **error)
+{
+  const char *callback = hass_engine_callback ();
+  if (!callback)
+    return TRUE;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_MISUSE,
+               "%s called from %s: callbacks cannot run farms or record graphs",
+               function, callback);
+  return FALSE;
+}
+
 /* Checks the settings that all kinds of farms have in common, sets the default
    name and chooses the strategy. @function: the public function that was
    called, for messages. Returns: FALSE with an error for an invalid farm, or
@@ -191,16 +205,10 @@ choose_strategy (HassFarm *farm, GError **error)
 gboolean
 hass_farm_check (HassFarm *farm, const char *function, GError **error)
 {
-  const char *callback = hass_engine_callback ();
   if (!farm->name)
     farm->name = "farm";
-  if (callback)
-    {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_MISUSE,
-                   "%s called from %s: callbacks cannot run farms", function,
-                   callback);
-      return FALSE;
-    }
+  if (!hass_farm_check_caller (function, error))
+    return FALSE;
   if (!farm->cpu_worker && !(farm->workers && farm->workers[0].kind))
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,

@@ -53,6 +53,9 @@ hass_farm_check_settings (const HassFarm *farm, gsize window, GError **error)
       "gpu_records_per_element needs gpu_record_bytes" },
     { run->dry && (!platform || !*platform),
       "dry needs a platform: on a real machine the workers are the farm" },
+    { run->loads_expected > 0
+          && !(farm->kind == HASS_FARM_PIPELINE && farm->generate),
+      "loads_expected is for pipelines with a generator" },
     { run->n_gpus < -1, "n_gpus must be -1 (none), 0 or a number of GPUs" },
   };
   for (gsize i = 0; i < G_N_ELEMENTS (rules); i++)

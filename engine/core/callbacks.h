@@ -12,7 +12,8 @@
    with its error only if no other device can run the loads.
 
    Each type below says which thread runs the callback and whether it may block.
-   A callback that starts or runs a farm fails with HASS_ERROR_MISUSE.
+   In a callback, starting or running a farm and recording a graph are
+   HASS_ERROR_MISUSE.
 
    An emitter is valid in its generator, a worker in the callback that got it,
    on the thread of that callback. Results and loads emitted from elsewhere stop
@@ -404,7 +405,7 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  * @explain: file to which the strategy's explanation of its decisions is
  *   appended, "-": stderr; NULL: HASS_EXPLAIN. Not all strategies explain.
  * @loads_expected: number of loads that a pipeline's generator will emit, for
- *   HassProgressInfo alone; 0: unknown.
+ *   HassProgressInfo alone; 0: unknown. Elsewhere HASS_ERROR_INVALID.
  * @reserved: zero, else HASS_ERROR_INVALID; for later versions. The struct
  *   keeps its size, since it is embedded in the farms.
  */

@@ -3,8 +3,9 @@
    unfinished.
 
    DESIGN.
-   1. Callbacks. Each thread knows which callback of which farm it is in, and
-      with which worker. Misuse of an emitter or worker stops that farm.
+   1. Callbacks. Each thread knows which callback of which farm or recorded
+      graph it is in, and with which worker. Misuse of an emitter or worker
+   stops that farm, or fails that recording.
    2. Stopping. The first error stops the farm; later ones are dropped.
    3. Unfinished units. Units that failed or were not computed are listed, then
       sorted and joined for the report.
@@ -22,7 +23,18 @@ HassCallback
 hass_engine_enter_callback (const char *what, HassJob *job, HassWorker *worker)
 {
   HassCallback before = hass_callback;
-  hass_callback = (HassCallback){ what, job, worker, worker };
+  hass_callback = (HassCallback){
+    .what = what, .job = job, .worker = worker, .charged = worker
+  };
+  return before;
+}
+
+HassCallback
+hass_engine_enter_recording (const HassRecording *recording)
+{
+  HassCallback before = hass_callback;
+  hass_callback
+      = (HassCallback){ .what = "build callback", .recording = recording };
   return before;
 }
 
@@ -36,11 +48,12 @@ const char *
 hass_engine_callback (void)
 {
   static __thread char text[128];
-  if (!hass_callback.what)
+  const HassCallback *in = &hass_callback;
+  if (!in->what)
     return NULL;
-  g_snprintf (text, sizeof text, "the %s of %s '%s'", hass_callback.what,
-              hass_farm_noun (hass_callback.job->farm),
-              hass_callback.job->farm->name);
+  g_snprintf (text, sizeof text, "the %s of %s '%s'", in->what,
+              in->job ? hass_farm_noun (in->job->farm) : "dataflow",
+              in->job ? in->job->farm->name : in->recording->name);
   return text;
 }
 
@@ -176,22 +189,25 @@ hass_job_check_costs (HassJob *job, const HassSpan *span, const guint64 *seq)
 /* -- Misuse ------------------------------------------------------------- */
 
 /* Reports the use of an emitter, worker or graph that is NULL or whose farm has
-   ended: stops the farm whose callback this thread is in; outside of callbacks
-   it can only be logged. */
+   ended: stops the farm, or fails the recording, whose callback this thread is
+   in; outside of callbacks it can only be logged. */
 void
 hass_engine_dead_handle (const char *function)
 {
+  static const char such[] = "with an emitter, worker or graph that is NULL or "
+                             "of a farm that has ended";
   const HassCallback *in = &hass_callback;
-  if (in->what)
-    hass_job_fail (in->job, HASS_ERROR_MISUSE,
-                   "its %s called %s with an emitter, worker or graph that "
-                   "is NULL or of a farm that has ended",
-                   in->what, function);
+  if (!in->what)
+    {
+      g_warning ("%s called %s", function, such);
+      return;
+    }
+  g_autofree char *why
+      = g_strdup_printf ("its %s called %s %s", in->what, function, such);
+  if (in->job)
+    hass_job_fail (in->job, HASS_ERROR_MISUSE, "%s", why);
   else
-    g_warning (
-        "%s called with an emitter, worker or graph that is NULL or of a "
-        "farm that has ended",
-        function);
+    in->recording->refuse (in->recording->graph, why);
 }
 
 /* Returns: TRUE if the calling thread is the emitter's and is in its generator;

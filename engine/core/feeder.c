@@ -68,11 +68,15 @@ hass_feeder_remember (HassFeeder *f, const GError *error)
 
 /* Keeps @message, with the domain and code of the device's latest error, for
    the farm's report, unless the report has a message for this device already.
-   The caller holds the decision lock. */
+   @part: (nullable): the part that failed, if the message does not name its
+   load. The caller holds the decision lock. */
 void
-hass_feeder_note_locked (HassFeeder *f, const char *message)
+hass_feeder_note_locked (HassFeeder *f, const HassFeederPart *part,
+                         const char *message)
 {
   HassTotals *totals = &f->job->totals[f->d];
+  if (part && !totals->message)
+    totals->failed_load = part->blocks[0].seq + 1;
   if (message && !totals->message)
     {
       totals->error_domain = f->error_domain;
@@ -82,13 +86,15 @@ hass_feeder_note_locked (HassFeeder *f, const char *message)
 }
 
 /* Marks the device as lost, with @message as the reason in the report: it is
-   granted nothing more in any round. */
+   granted nothing more in any round. @part: as for hass_feeder_note_locked().
+ */
 void
-hass_feeder_give_up (HassFeeder *f, const char *message)
+hass_feeder_give_up (HassFeeder *f, const HassFeederPart *part,
+                     const char *message)
 {
   HassJob *job = f->job;
   pthread_mutex_lock (&job->decision);
-  hass_feeder_note_locked (f, message);
+  hass_feeder_note_locked (f, part, message);
   hass_decide_lost (job, f->d, message);
   pthread_mutex_unlock (&job->decision);
 }
@@ -327,7 +333,7 @@ give_back (HassFeeder *f, HassFeederPart *part, const char *message)
   HassFeederGrant *grant = part->grant;
   HassRound *round = &grant->round->round;
   pthread_mutex_lock (&f->job->decision);
-  hass_feeder_note_locked (f, message);
+  hass_feeder_note_locked (f, part, message);
   hass_round_give_back (round, part->extent);
   hass_round_give_back (round, grant->rest);
   pthread_mutex_unlock (&f->job->decision);
@@ -379,7 +385,8 @@ announce (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
    that it is lost or after FAILURES_IN_A_ROW. A part that failed from the same
    cause as the one before it (done->together) is not counted again. */
 static void
-count_failure (HassFeeder *f, const HassFeederBack *back)
+count_failure (HassFeeder *f, const HassFeederPart *part,
+               const HassFeederBack *back)
 {
   const HassBundleDone *done = back->done;
   if (!done->failed)
@@ -387,7 +394,7 @@ count_failure (HassFeeder *f, const HassFeederBack *back)
   else if (!done->together)
     f->n_failures++;
   if (done->lost || f->n_failures >= FAILURES_IN_A_ROW)
-    hass_feeder_give_up (f, back->message);
+    hass_feeder_give_up (f, part, back->message);
 }
 
 /* Books a part of a grant that has left the device, or was refused, and frees
@@ -400,7 +407,7 @@ hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
   HassFeederGrant *grant = part->grant;
   HassDone counted = back->counted;
   gint64 start_ns = MAX (part->submit_ns, f->last_end_ns);
-  count_failure (f, back);
+  count_failure (f, part, back);
   if (back->done->failed)
     give_back (f, part, back->message);
   if (G_UNLIKELY (f->job->listeners))

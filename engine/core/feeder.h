@@ -170,8 +170,10 @@ HassDone hass_feeder_results (HassFeeder *f, const HassFeederPart *part,
 void hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
                          const HassFeederBack *back);
 void hass_feeder_remember (HassFeeder *f, const GError *error);
-void hass_feeder_give_up (HassFeeder *f, const char *message);
-void hass_feeder_note_locked (HassFeeder *f, const char *message);
+void hass_feeder_give_up (HassFeeder *f, const HassFeederPart *part,
+                          const char *message);
+void hass_feeder_note_locked (HassFeeder *f, const HassFeederPart *part,
+                              const char *message);
 void hass_feeder_finish (HassFeeder *f, HassFeederGrant *grant, gint64 end_ns);
 
 /* feeder_memory.c */

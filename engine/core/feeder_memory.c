@@ -32,7 +32,7 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
       part->blocks[0].seq, hass_feeder_bytes (&part->blocks[0]),
       job->devices[f->d].name, why);
   pthread_mutex_lock (&job->decision);
-  hass_feeder_note_locked (f, message);
+  hass_feeder_note_locked (f, NULL, message);
   if (again)
     {
       job->source->unfuse (job, round, e.first);
@@ -88,7 +88,7 @@ hass_feeder_too_large (HassFeeder *f, HassFeederPart *part, const char *why,
       return;
     }
   pthread_mutex_lock (&f->job->decision);
-  hass_feeder_note_locked (f, why);
+  hass_feeder_note_locked (f, part, why);
   hass_round_give_back (&grant->round->round, e);
   pthread_mutex_unlock (&f->job->decision);
   grant->failed = TRUE;

@@ -222,6 +222,8 @@ typedef struct
   char *message;
   GQuark error_domain; /* of the error that @message comes from; 0: none */
   gint error_code;
+  /* 1 + the first load of the bundle that @message is about; 0: of none */
+  guint64 failed_load;
   HassTransfers transfers;
 } HassTotals;
 

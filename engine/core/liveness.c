@@ -26,13 +26,27 @@ all_said_no (HassJob *job, const HassSlot *slot, gboolean *all_done)
   return TRUE;
 }
 
+static const char *
+load_name (const HassJob *job)
+{
+  return job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load";
+}
+
 static void
 append_lost (const HassJob *job, GString *why)
 {
   for (guint d = 0; d < job->n_devices; d++)
-    if (job->totals[d].lost)
-      g_string_append_printf (why, "; %s is lost: %s", job->devices[d].name,
-                              job->totals[d].message);
+    {
+      const HassTotals *t = &job->totals[d];
+      if (!t->lost)
+        continue;
+      g_string_append_printf (why, "; %s is lost", job->devices[d].name);
+      if (t->failed_load > 0)
+        g_string_append_printf (
+            why, ", it failed first in the bundle of %s %" G_GUINT64_FORMAT,
+            load_name (job), t->failed_load - 1);
+      g_string_append_printf (why, ": %s", t->message);
+    }
 }
 
 /* Stops the farm because no device is left. The farm's error gets the domain
@@ -54,12 +68,6 @@ hass_decide_stop_without_devices (HassJob *job, const char *message)
       code = t->error_code;
     }
   hass_job_stop (job, g_error_new_literal (domain, code, message));
-}
-
-static const char *
-load_name (const HassJob *job)
-{
-  return job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load";
 }
 
 /* Stops the farm if no device can run the units that wait in @round. The farm's

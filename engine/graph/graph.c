@@ -244,14 +244,24 @@ hass_graph_generate (HassEmitter *emitter, gpointer data, GError **error)
   return TRUE;
 }
 
+static void
+refuse_recording (gpointer graph, const char *why)
+{
+  hass_graph_refuse (graph, HASS_ERROR_MISUSE, "%s", why);
+}
+
 HassTape *
 hass_tape_record (const char *name, const HassGraphRun *run, GError **error)
 {
   HassGraph *graph = new_graph (name, run, 0);
+  const HassRecording recording
+      = { .name = name, .refuse = refuse_recording, .graph = graph };
   GError *failure = NULL;
   make_contents (graph);
   graph->pairs = g_array_new (FALSE, FALSE, sizeof (guint64));
+  HassCallback before = hass_engine_enter_recording (&recording);
   build (graph, run, &failure);
+  hass_engine_leave_callback (before);
   if (graph->error || failure)
     {
       g_propagate_error (error, graph->error ? g_steal_pointer (&graph->error)

@@ -132,8 +132,8 @@ static void
 all_fail (HassProxy *p, const char *message)
 {
   HassFeeder *f = &p->feeder;
-  hass_feeder_give_up (f, message ? message
-                                  : "it returned a bundle it did not have");
+  hass_feeder_give_up (
+      f, NULL, message ? message : "it returned a bundle it did not have");
   for (guint i = 0; i < f->depth; i++)
     {
       HassBundleDone done = { .slot = i, .failed = TRUE, .lost = TRUE };

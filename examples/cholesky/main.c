@@ -9,6 +9,7 @@
 
 #include <hass/report.h>
 
+#include "../exit_status.h"
 #include "options.h"
 
 #define DONE 0
@@ -193,7 +194,7 @@ run (CholeskyOptions *o, GError **error)
     return FAILED;
   cholesky_keep_diagonal (p);
   if (!factorise (o, to, &report, error))
-    return FAILED;
+    return exit_status_of (*error);
   int status = verify (to, p, o->seed) ? DONE : FAILED;
   if (o->report || o->json)
     {

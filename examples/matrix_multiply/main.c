@@ -7,6 +7,7 @@
 
 #include <hass/hass.h>
 
+#include "../exit_status.h"
 #include "options.h"
 
 #define DONE 0
@@ -82,7 +83,7 @@ run (const MatrixOptions *o, GError **error)
                     .seconds = seconds };
   if (!matrix_fill (p, o->seed, o->cores, error)
       || !matrix_multiply (p, &how, &report, error))
-    return FAILED;
+    return exit_status_of (*error);
   show_times (to, o, &how, report);
   advise (&how, report);
   int status = o->verify && !verify (to, p, o->seed) ? FAILED : DONE;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../exit_status.h"
 #include "options.h"
 
 /* Standard errors between an estimate and the truth; 5 are exceeded once in
@@ -118,7 +119,7 @@ main (int argc, char **argv)
   if (!monte_carlo_options_parse (&options, &argc, &argv, &error))
     status = 2;
   else if (!run (&options, &error))
-    status = 1;
+    status = exit_status_of (error);
   if (error)
     fprintf (stderr, "monte_carlo: %s\n", error->message);
   if (fclose (stdout) != 0)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../exit_status.h"
 #include "options.h"
 
 /* What ffmpeg and others write at a time fills a pipe of this size. */
@@ -99,7 +100,7 @@ main (int argc, char **argv)
   if (!y4m_options_parse (&options, &argc, &argv, &error))
     status = 2;
   else if (!run (&options, &error))
-    status = 1;
+    status = exit_status_of (error);
   if (error)
     fprintf (stderr, "y4m_denoise: %s\n", error->message);
   y4m_options_clear (&options);

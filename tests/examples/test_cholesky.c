@@ -29,7 +29,7 @@ program_runs (void)
   } cases[] = {
     { "-n 300 --rounds 2", "round 2:", 0, "" },
     { "-n 300 -r 1", "times its rate", 0, "" },
-    { "-n 300 --cpu-only --strategy no-such", "", 1, "no-such" },
+    { "-n 300 --cpu-only --strategy no-such", "", 2, "no-such" },
     { "--cpu-only --gpus 1", "", 2, "--cpu-only leaves no device for --gpus" },
     { "-n 3 some.mtx", "", 2, "--n is of a random matrix, not of a file" },
     { "-n 0 -r 1", "verified: ", 0, "" },

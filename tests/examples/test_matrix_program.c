@@ -43,7 +43,7 @@ program_runs (void)
     { "--rounds 0", "", 2, "--rounds needs" },
     { "8192", "", 2, "'8192' is not an option" },
     { "--cpu-only --gpu-only", "", 2, "leaves no device for --gpu-only" },
-    { "-n 80 --strategy no-such", "", 1, "known are" },
+    { "-n 80 --strategy no-such", "", 2, "no-such" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {

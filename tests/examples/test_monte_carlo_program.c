@@ -59,7 +59,7 @@ program_refuses (void)
       CU_ASSERT_PTR_NOT_NULL (strstr (err, wrong[i][1]));
     }
   g_autofree char *out = NULL, *err = NULL;
-  CU_ASSERT_EQUAL (run ("--strategy=no-such", &out, &err), 1);
+  CU_ASSERT_EQUAL (run ("--strategy=no-such", &out, &err), 2);
   CU_ASSERT_PTR_NOT_NULL (strstr (err, "known are"));
 }
 

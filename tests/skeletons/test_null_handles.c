@@ -270,6 +270,8 @@ in_dataflows (void)
       d.user_data = (gpointer)&cases[i].use;
       d.run.n_gpus = -1;
       must_name (hass_dataflow (&d, NULL, &error), &error, cases[i].function);
+      must_name (hass_dataflow_record (&d, &error) != NULL, &error,
+                 cases[i].function);
     }
 }
 
@@ -288,6 +290,7 @@ HASS_TEST_SUITE (null_handles,
                  { "a farm's callback that uses NULL stops the farm",
                    in_farms },
                  { "a stage that uses NULL stops the pipeline", in_pipelines },
-                 { "a build callback that uses NULL stops the dataflow",
+                 { "a build callback that uses NULL stops the dataflow, or "
+                   "fails its recording",
                    in_dataflows },
                  { "a recorded graph that is NULL is an error", recorded })

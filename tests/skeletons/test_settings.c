@@ -79,6 +79,7 @@ CHANGE (set_tiles, f->join_tiles = TRUE)
 CHANGE (set_records, f->gpu_records_per_element = 0.5)
 CHANGE (set_dry, f->run.dry = TRUE)
 CHANGE (set_gpus, f->run.n_gpus = -2)
+CHANGE (set_expected, f->run.loads_expected = 9)
 CHANGE (set_constants, (f->constants = constants, f->n_constants = 2))
 
 static void
@@ -101,6 +102,7 @@ refused_by_name (void)
     { set_records, "gpu_records_per_element needs gpu_record_bytes" },
     { set_dry, "dry needs a platform" },
     { set_gpus, "n_gpus must be -1" },
+    { set_expected, "loads_expected is for pipelines with a generator" },
     { set_constants, "constant 1 of 2 has 12 bytes" },
   };
   static const Run kinds[]

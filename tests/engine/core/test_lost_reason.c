@@ -2,6 +2,7 @@
 /* test_lost_reason.c: the report of a GPU that is lost says why, also where the
    device gave no reason or ran out of memory just then.
    Thread safety: one thread, beside the engine's and the stand-ins'. */
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/engine/counting.h"
@@ -107,8 +108,65 @@ no_memory_and_no_way_back (void)
   fake_machine_end ();
 }
 
+/* -- What it failed on --------------------------------------------------- */
+
+static guint n_bundles;
+static guint64 first_of_fatal;
+
+static void
+no_kernel (const HassBundle *bundle, gpointer user_data)
+{
+  (void)bundle, (void)user_data;
+}
+
+/* Notes the first load of the third bundle, by which the device is lost. */
+static gboolean
+note_bundle (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+             GError **error)
+{
+  (void)data, (void)error;
+  if (++n_bundles == 3)
+    first_of_fatal = bundle->blocks[0].seq;
+  stand_in_launch (stream, no_kernel, bundle, NULL);
+  return TRUE;
+}
+
+static void
+first_failure (void)
+{
+  static guint8 bytes[N_LOADS];
+  HassDevice *device = stand_in_new (
+      &(StandInPlan){ .depth = 1, .memory_bytes = 4, .lose_at = 3 });
+  HassLoad loads[N_LOADS];
+  HassDataFarm f = HASS_DATA_FARM_INIT;
+  g_autoptr (GError) error = NULL;
+  for (guint i = 0; i < N_LOADS; i++)
+    loads[i] = (HassLoad){ .input = &bytes[i], .input_bytes = 1, .size = 1 };
+  n_bundles = 0;
+  f.loads = loads;
+  f.n_loads = N_LOADS;
+  f.gpu_worker = note_bundle;
+  f.run.platform = "";
+  f.run.devices = &device;
+  f.run.n_devices = 1;
+  watchdog (60, "a device that is lost");
+  CU_ASSERT_FALSE (hass_data_farm_indivisible (&f, NULL, &error));
+  watchdog (0, NULL);
+  g_autofree char *wanted = g_strdup_printf (
+      "gpu0 is lost, it failed first in the bundle of load %" G_GUINT64_FORMAT
+      ": ",
+      first_of_fatal);
+  CU_ASSERT_TRUE (n_bundles >= 3 && first_of_fatal > 0);
+  CU_ASSERT_TRUE (error && strstr (error->message, wanted));
+  if (error && !strstr (error->message, wanted))
+    printf ("\n    %s, not %s\n", error->message, wanted);
+  stand_in_free (device);
+}
+
 HASS_TEST_SUITE (
     lost_reason,
     { "devices that fail silently are reported with a reason", silent_devices },
     { "a GPU that is short of memory is reported with a reason", no_memory },
-    { "short of memory and lost is lost", no_memory_and_no_way_back })
+    { "short of memory and lost is lost", no_memory_and_no_way_back },
+    { "where no device is left, the error names the load of the first failure",
+      first_failure })

@@ -222,12 +222,16 @@ build_nothing (HassGraph *graph, gpointer user_data, GError **error)
   return TRUE;
 }
 
+/* @record: (nullable): the inner dataflow is recorded. */
 static gboolean
-nest (HassGraph *graph, gpointer user_data, GError **error)
+nest (HassGraph *graph, gpointer record, GError **error)
 {
   HassDataflow inner = flow_of (build_nothing, NULL);
-  (void)graph, (void)user_data;
-  return hass_dataflow (&inner, NULL, error);
+  (void)graph;
+  if (!record)
+    return hass_dataflow (&inner, NULL, error);
+  g_autoptr (HassRecorded) recorded = hass_dataflow_record (&inner, error);
+  return recorded != NULL;
 }
 
 static gboolean
@@ -250,13 +254,17 @@ submit_nest (HassGraph *graph, gpointer user_data, GError **error)
 static void
 nested (void)
 {
-  g_autoptr (GError) in_build = flow_failure (nest, NULL);
-  CU_ASSERT_TRUE (flow_says (in_build, HASS_ERROR_MISUSE, "'flow'",
-                             "hass_dataflow", "from the build callback of",
-                             "cannot run", NULL));
-  g_autoptr (GError) in_task = flow_failure (submit_nest, NULL);
-  CU_ASSERT_TRUE (flow_says (in_task, HASS_ERROR_MISUSE, "'flow'", "'nests'",
-                             "hass_dataflow", "cannot run", NULL));
+  static const char *const functions[]
+      = { "hass_dataflow called", "hass_dataflow_record called" };
+  for (guint i = 0; i < G_N_ELEMENTS (functions); i++)
+    {
+      gpointer record = GUINT_TO_POINTER (i);
+      FLOW_REFUSED (nest, record, HASS_ERROR_MISUSE, "'flow'", functions[i],
+                    "from the build callback of dataflow 'flow'", "cannot run");
+      g_autoptr (GError) in_task = flow_failure (submit_nest, record);
+      CU_ASSERT_TRUE (flow_says (in_task, HASS_ERROR_MISUSE, "'flow'",
+                                 "'nests'", functions[i], "cannot run", NULL));
+    }
 }
 
 /* -- Recorded graphs ---------------------------------------------------- */
