@@ -93,8 +93,9 @@ la_tiles (gsize n, gsize rows, gsize cols, guint n_cores)
       = { 32, 48, 64, 96, 128, 192, 256, 384, MOST_COLS };
   LaTiles best
       = cut (n, MAX (rows, 1), cols > 0 ? cols : CLAMP (n, 1, MOST_COLS));
-  double least
-      = best.n_panels > MOST_PANELS ? G_MAXDOUBLE : predict (&best, n_cores);
+  if (rows > 0 && cols > 0)
+    return best;
+  double least = predict (&best, n_cores);
   for (gsize w = 0; w < G_N_ELEMENTS (widths); w++)
     for (gsize high = 1; high <= 8; high++)
       {

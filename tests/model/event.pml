@@ -7,11 +7,14 @@
    asleep for ever, which spin calls an invalid end state.  The model is
    sequentially consistent, which is what the code asks of the hardware.
 
-   -DBROKEN        the sleeper does not look again after it has announced
+   FAULTS (fault.pml):
+   BROKEN          the sleeper does not look again after it has announced
                    itself
-   -DBROKEN_LOCK   the notifier broadcasts without the lock
-   -DBROKEN_ORDER  the look at `sleepers` overtakes the change, as it may
+   BROKEN_LOCK     the notifier broadcasts without the lock
+   BROKEN_ORDER    the look at `sleepers` overtakes the change, as it may
                    where the epoch is not moved by a read-modify-write  */
+
+#include "fault.pml"
 
 #define NOTIFIERS 2
 #define SLEEPERS 2
@@ -53,12 +56,10 @@ proctype sleeper (byte me)
      /* prepare */
      sleepers++;
      seen = epoch;
-#ifndef BROKEN
      if
-     :: made == NOTIFIERS -> sleepers--; break
+     :: made == NOTIFIERS && !FAULT (BROKEN) -> sleepers--; break
      :: else
      fi;
-#endif
      /* wait */
      lock ();
      do
@@ -73,24 +74,16 @@ proctype sleeper (byte me)
 proctype notifier ()
 {
   byte i, saw;
-#ifdef BROKEN_ORDER
-  saw = sleepers;
-  made++;
-  epoch++;
-#else
-  made++;
-  epoch++;
-  saw = sleepers;
-#endif
   if
-  :: saw > 0 ->
-#ifdef BROKEN_LOCK
-     broadcast ()
-#else
+  :: FAULT (BROKEN_ORDER) -> saw = sleepers; made++; epoch++
+  :: else -> made++; epoch++; saw = sleepers
+  fi;
+  if
+  :: saw > 0 && FAULT (BROKEN_LOCK) -> broadcast ()
+  :: saw > 0 && !FAULT (BROKEN_LOCK) ->
      lock ();
      broadcast ();
      unlock ()
-#endif
   :: else
   fi
 }

@@ -15,13 +15,16 @@
    when no device computes leaves a device waiting, which spin calls an invalid
    end state.
 
-   -DBROKEN_CLAIM  a device that is done does not look whether another was first
-   -DBROKEN_ALONE  a device that cannot compute the tokens gives them back though
+   FAULTS (fault.pml):
+   BROKEN_CLAIM    a device that is done does not look whether another was first
+   BROKEN_ALONE    a device that cannot compute the tokens gives them back though
                    the other one still computes them, and may be done
-   -DBROKEN_REST   one that cannot leaves them to the other, which has ended
-   -DBROKEN_LIST   a failure is listed before the batch is claimed
-   -DBROKEN_LOAD   the load is not kept for the device that is late
-   -DBROKEN_FREE   a device looks at the race after it has let go of the lock  */
+   BROKEN_REST     one that cannot leaves them to the other, which has ended
+   BROKEN_LIST     a failure is listed before the batch is claimed
+   BROKEN_LOAD     the load is not kept for the device that is late
+   BROKEN_FREE     a device looks at the race after it has let go of the lock  */
+
+#include "fault.pml"
 
 #define DEVICES 2
 #define BACKS 2 /* times that a device may fail to compute them */
@@ -57,12 +60,10 @@ inline claim (me, mine)
        :: else
        fi;
        mine = true
-#ifdef BROKEN_CLAIM
-  :: in_race[me] -> mine = true
-#else
-  :: in_race[me] && claimed && !claims[me] -> mine = false
-  :: in_race[me] && (!claimed || claims[me]) -> claimed = true; mine = true
-#endif
+  :: in_race[me] && FAULT (BROKEN_CLAIM) -> mine = true
+  :: in_race[me] && !FAULT (BROKEN_CLAIM) ->
+       mine = (!claimed || claims[me]);
+       claimed = true
   fi;
   claims[me] = claims[me] || mine
 }
@@ -75,16 +76,15 @@ inline end (me, done, mine, last)
     last = false;
     if
     :: done || claims[me] -> claim (me, mine)
-#ifdef BROKEN_ALONE
-    :: !done && !claims[me] -> mine = true
-#elif defined(BROKEN_REST)
-    :: !done && !claims[me] && !in_race[me] -> claim (me, mine)
-    :: !done && !claims[me] && in_race[me]
-#else
-    :: !done && !claims[me] && !(in_race[me] && computes[1 - me]) ->
-         claim (me, mine)
-    :: !done && !claims[me] && in_race[me] && computes[1 - me]
-#endif
+    :: !done && !claims[me] ->
+         if
+         :: FAULT (BROKEN_ALONE) -> mine = true
+         :: else ->
+              if
+              :: in_race[me] && (computes[1 - me] || FAULT (BROKEN_REST))
+              :: else -> claim (me, mine)
+              fi
+         fi
     fi;
     reads[me] = false;
     if
@@ -94,18 +94,17 @@ inline end (me, done, mine, last)
     :: else
     fi
   }
-#ifdef BROKEN_FREE
-  assert (!in_race[me] || !freed[me]);
-#endif
+  assert (!FAULT (BROKEN_FREE) || !in_race[me] || !freed[me]);
   atomic {
     if
     :: last ->
          has_race = false;
          freed[0] = true;
          freed[1] = true;
-#ifndef BROKEN_LOAD
-         unref ()
-#endif
+         if
+         :: !FAULT (BROKEN_LOAD) -> unref ()
+         :: else
+         fi
     :: else
     fi;
     in_race[me] = false
@@ -140,9 +139,7 @@ again:
        computes[1] = true;
        in_race[0] = true;
        in_race[1] = true;
-#ifndef BROKEN_LOAD
-       refs++;
-#endif
+       refs = refs + (FAULT (BROKEN_LOAD) -> 0 : 1);
        begin (me) }
      break
   :: gone_on > 0 && !has_race -> goto over
@@ -156,11 +153,10 @@ again:
   if
   :: fails ->
        atomic {
-#ifdef BROKEN_LIST
-         mine = true;
-#else
-         claim (me, mine);
-#endif
+         if
+         :: FAULT (BROKEN_LIST) -> mine = true
+         :: else -> claim (me, mine)
+         fi;
          if
          :: mine -> failures++
          :: else -> fails = false

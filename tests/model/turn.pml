@@ -6,10 +6,10 @@
    batch that is ready, or fills the open batch, the last of the order, with one
    or two tokens and makes its successor. One batch is split: before it arrives
    at a stage, as for a device or because parts have made it long, or at the
-   stage, where a token is sent back and the rest follows it. With KEEPS one
-   batch of which tokens are sent back keeps its turn and arrives again. The
-   exchange on a cell is one step; between two steps anything may happen.
-   Batches are used again when they have ended.
+   stage, where a token is sent back and the rest follows it. With KEEPS a
+   batch of which tokens are sent back keeps its turn and arrives again; it does
+   so twice, or two batches do. The exchange on a cell is one step; between two
+   steps anything may happen. Batches are used again when they have ended.
 
    Each stage has to compute all tokens, each once, in the order of the stream
    and one batch at a time. A batch that stays parked when no thread has
@@ -17,7 +17,7 @@
    state.
 
    -DMORE_TOKENS    two threads and four tokens, not three of each
-   -DKEEPS          two threads and two tokens; a batch keeps its turn
+   -DKEEPS          two threads and three tokens; a batch keeps its turn
 
    -DBROKEN_ARRIVE  a batch arrives with a load and a store
    -DBROKEN_PASS    the turn is passed with a load and a store
@@ -35,8 +35,8 @@
 #  define TOKENS 4
 #elif defined(KEEPS) || defined(BROKEN_KEEP)
 #  define THREADS 2
-#  define TOKENS 2
-#  define STAYS 1
+#  define TOKENS 3
+#  define STAYS 2
 #else
 #  define THREADS 3
 #  define TOKENS 3
@@ -69,6 +69,20 @@ bool running[STAGES];
 
 #define CELL(b, s) cell[(b) * STAGES + (s)]
 
+/* Also when x ends: states that differ in it alone would be searched again. */
+inline clear (x)
+{
+  next[x] = NOBODY;
+  n[x] = 0;
+  first[x] = 0;
+  at[x] = 0;
+  entered[x] = false;
+#ifndef BROKEN_REUSE
+  CELL (x, 0) = NONE;
+  CELL (x, 1) = NONE
+#endif
+}
+
 /* The thread owns x from now on. */
 inline make (x)
 {
@@ -80,15 +94,7 @@ inline make (x)
     od;
     used[x] = true;
     live++;
-    next[x] = NOBODY;
-    n[x] = 0;
-    first[x] = 0;
-    at[x] = 0;
-    entered[x] = false;
-#ifndef BROKEN_REUSE
-    CELL (x, 0) = NONE;
-    CELL (x, 1) = NONE
-#endif
+    clear (x)
   }
 }
 
@@ -149,7 +155,7 @@ inline leave ()
   seen = CELL (next[b], at[b]);
 #endif
   atomic {
-    assert (next[b] != NOBODY);
+    assert (next[b] != NOBODY && used[next[b]]);
 #ifndef BROKEN_PASS
     seen = CELL (next[b], at[b]);
 #endif
@@ -177,6 +183,7 @@ inline carry ()
        assert (used[b]);
        used[b] = false;
        live--;
+       clear (b);
        b = NOBODY
      }
   :: atomic {
@@ -184,6 +191,7 @@ inline carry ()
        splits--;
        keep = 1;
        split ();
+       keep = 0;
 #ifndef BROKEN_DIVIDE
        link ();
        give (rest)
@@ -209,15 +217,13 @@ inline carry ()
 /* Lets b, which has the turn, arrive at its stage again. */
 inline stay ()
 {
-  atomic {
-    assert (!running[at[b]] && computed[at[b]] == first[b]);
-    stays--;
+  assert (!running[at[b]] && computed[at[b]] == first[b]);
+  stays--;
 #ifndef BROKEN_KEEP
-    CELL (b, at[b]) = HERE;
+  CELL (b, at[b]) = HERE;
 #endif
-    entered[b] = false;
-    give (b)
-  }
+  entered[b] = false;
+  give (b)
 }
 #endif
 
@@ -320,9 +326,7 @@ proctype thread ()
 #endif
   do
   :: OVER -> break
-  :: !OVER ->
-     if
-     :: OVER
+  :: if
      TAKE (0)
      TAKE (1)
      TAKE (2)
@@ -339,7 +343,7 @@ proctype thread ()
      do
      :: b != NOBODY -> run_batch ()
 #ifdef STAYS
-     :: b != NOBODY && stays > 0 && n[b] > 0 -> stay ()
+     :: atomic { b != NOBODY && stays > 0 && n[b] > 0 -> stay () }
 #endif
      :: else -> break
      od

@@ -24,16 +24,19 @@ byte word = PACK (0, UNITS);
 bool executed[UNITS];
 byte left = UNITS;
 
-/* Weak: it may fail for no reason.  `seen` is what was read. */
+/* Weak: it may fail for no reason.  `seen` is what was read; like all that a
+   process does not need any more, it is cleared, as a state that differs in it
+   is searched again. */
 inline cas (seen, wanted, done)
 {
 #ifdef BROKEN
   word = wanted;
+  seen = 0;
   done = true
 #else
   atomic {
     if
-    :: word == seen -> word = wanted; done = true
+    :: word == seen -> word = wanted; seen = 0; done = true
     :: seen = word; done = false
     fi
   }
@@ -66,12 +69,12 @@ inline take_front (k)
   :: n = MIN (k, TAIL (seen) - HEAD (seen));
      first = HEAD (seen);
      if
-     :: n == 0 -> break
+     :: n == 0 -> seen = 0; first = 0; break
      :: else
      fi;
      cas (seen, PACK (first + n, TAIL (seen)), done);
      if
-     :: done -> break
+     :: done -> done = false; break
      :: else
      fi
   od
@@ -84,12 +87,12 @@ inline take_back (k)
   :: n = MIN (k, TAIL (seen) - HEAD (seen));
      first = TAIL (seen) - n;
      if
-     :: n == 0 -> break
+     :: n == 0 -> seen = 0; first = 0; break
      :: else
      fi;
      cas (seen, PACK (HEAD (seen), first), done);
      if
-     :: done -> break
+     :: done -> done = false; break
      :: else
      fi
   od
@@ -115,7 +118,7 @@ inline give_back (at, m)
      fi;
      cas (seen, wider, done);
      if
-     :: done -> given = true; break
+     :: done -> done = false; given = true; break
      :: else
      fi
   od
@@ -127,8 +130,7 @@ proctype core ()
   bool done;
   do
   :: left == 0 -> break
-  :: left > 0 ->
-     if
+  :: if
      :: take_front (1)
      :: take_front (2)
      fi;
@@ -146,8 +148,7 @@ proctype gpu ()
   bool done, given;
   do
   :: left == 0 -> break
-  :: left > 0 ->
-     if
+  :: if
      :: take_back (1)
      :: take_back (2)
      fi;

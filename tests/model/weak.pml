@@ -36,104 +36,47 @@
       hass_job_units_finished). For each unit: the generator has counted it or
       its thread sees the flag.
 
-   -DNO_BARRIER     the cores leave without membarrier
-   -DWEAK_NOTIFY    the epoch is raised, or the count is read, with less than
+   FAULTS (fault.pml):
+   NO_BARRIER       the cores leave without membarrier
+   WEAK_NOTIFY      the epoch is raised, or the count is read, with less than
                     seq_cst
-   -DWEAK_COUNT     the core's count or its look at the epoch is
-   -DWEAK_LOOK      the look at the epoch is not even an acquire
-   -DWEAK_CHANGE    raising the epoch is no release
-   -DWEAK_SET       the range is set without release
-   -DWEAK_TAKE      the range is taken from without acquire
-   -DWEAK_PARK      a batch is parked without release
-   -DWEAK_PASS      the turn is passed without release
-   -DWEAK_RUN       a batch finds its turn without acquire
-   -DWEAK_OWN       a parked batch is taken over without acquire
-   -DWEAK_FULL      the flag is set without acquire
-   -DWEAK_ROOM      the flag is read without release
-   -DWEAK_ASK       the flag is set, or what is outstanding is read, with less
+   WEAK_COUNT       the core's count or its look at the epoch is
+   WEAK_LOOK        the look at the epoch is not even an acquire
+   WEAK_CHANGE      raising the epoch is no release
+   WEAK_SET         the range is set without release
+   WEAK_TAKE        the range is taken from without acquire
+   WEAK_PARK        a batch is parked without release
+   WEAK_PASS        the turn is passed without release
+   WEAK_RUN         a batch finds its turn without acquire
+   WEAK_OWN         a parked batch is taken over without acquire
+   WEAK_FULL        the flag is set without acquire
+   WEAK_ROOM        the flag is read without release
+   WEAK_ASK         the flag is set, or what is outstanding is read, with less
                     than seq_cst
-   -DWEAK_UNITS     it is changed, or the flag is read, with less  */
+   WEAK_UNITS       it is changed, or the flag is read, with less  */
+
+#include "fault.pml"
 
 /* In no order but after `after`. */
 #define STEP(done, after, action)                                              \
   :: !(done) && (after) -> atomic { action; done = true }
 
-#ifdef NO_BARRIER
-#  define BARRIER 0
-#else
-#  define BARRIER 1
-#endif
-#ifdef WEAK_NOTIFY
-#  define NOTIFY_ORDERED true
-#else
-#  define NOTIFY_ORDERED raised
-#endif
-#ifdef WEAK_COUNT
-#  define COUNT_ORDERED true
-#else
-#  define COUNT_ORDERED counted
-#endif
-#ifdef WEAK_LOOK
-#  define LOOK_ORDERED true
-#else
-#  define LOOK_ORDERED looked
-#endif
-#ifdef WEAK_CHANGE
-#  define CHANGE_ORDERED true
-#else
-#  define CHANGE_ORDERED changed
-#endif
-#ifdef WEAK_SET
-#  define SET_ORDERED true
-#else
-#  define SET_ORDERED written
-#endif
-#ifdef WEAK_TAKE
-#  define TAKE_ORDERED true
-#else
-#  define TAKE_ORDERED taken
-#endif
-#ifdef WEAK_PARK
-#  define PARK_ORDERED true
-#else
-#  define PARK_ORDERED written
-#endif
-#ifdef WEAK_PASS
-#  define PASS_ORDERED true
-#else
-#  define PASS_ORDERED written
-#endif
-#ifdef WEAK_RUN
-#  define RUN_ORDERED true
-#else
-#  define RUN_ORDERED parked
-#endif
-#ifdef WEAK_OWN
-#  define OWN_ORDERED true
-#else
-#  define OWN_ORDERED passed
-#endif
-#ifdef WEAK_FULL
-#  define FULL_ORDERED true
-#else
-#  define FULL_ORDERED set
-#endif
-#ifdef WEAK_ROOM
-#  define ROOM_ORDERED true
-#else
-#  define ROOM_ORDERED made
-#endif
+#define BARRIER !FAULT (NO_BARRIER)
+#define NOTIFY_ORDERED (FAULT (WEAK_NOTIFY) || raised)
+#define COUNT_ORDERED (FAULT (WEAK_COUNT) || counted)
+#define LOOK_ORDERED (FAULT (WEAK_LOOK) || looked)
+#define CHANGE_ORDERED (FAULT (WEAK_CHANGE) || changed)
+#define SET_ORDERED (FAULT (WEAK_SET) || written)
+#define TAKE_ORDERED (FAULT (WEAK_TAKE) || taken)
+#define PARK_ORDERED (FAULT (WEAK_PARK) || written)
+#define PASS_ORDERED (FAULT (WEAK_PASS) || written)
+#define RUN_ORDERED (FAULT (WEAK_RUN) || parked)
+#define OWN_ORDERED (FAULT (WEAK_OWN) || passed)
+#define FULL_ORDERED (FAULT (WEAK_FULL) || set)
+#define ROOM_ORDERED (FAULT (WEAK_ROOM) || made)
 
-#ifdef WEAK_ASK
-#  define ASK_ORDERED true
-#else
-#  define ASK_ORDERED asked
-#endif
-#ifdef WEAK_UNITS
-#  define UNITS_ORDERED true
-#else
-#  define UNITS_ORDERED ended
-#endif
+#define ASK_ORDERED (FAULT (WEAK_ASK) || asked)
+#define UNITS_ORDERED (FAULT (WEAK_UNITS) || ended)
 
 byte n_done;
 
