@@ -53,14 +53,15 @@ struct HassLoadPool
   HassLoad *ring;
   guint64 capacity, mask;
   gsize max_loads, max_bytes;
-  gsize wide_loads, wide_bytes; /* see hass_load_pool_widen() */
+  /* see hass_load_pool_widen() */
+  gsize most_loads, wide_loads, wide_bytes;
   HassLoadsDoneFunc done;
   gpointer data;
   gboolean light; /* result of hass_fence_is_light() */
 
   /* Used by the generator only. */
   _Alignas(HASS_CACHE_LINE) guint64 head;
-  guint64 freed_seen;
+  guint64 until; /* there was room for loads before this position */
   guint64 bytes_in;
   gsize refused; /* bytes of the load that was refused last */
 
@@ -98,6 +99,7 @@ hass_load_pool_new (gsize max_loads, gsize max_bytes)
   while (pool->capacity < MAX (max_loads, wanted))
     pool->capacity *= 2;
   pool->mask = pool->capacity - 1;
+  pool->most_loads = max_loads;
   /* Pages not yet written take no memory. */
   pool->ring = g_try_malloc_n (pool->capacity, sizeof *pool->ring);
   if (!pool->ring)
@@ -111,14 +113,17 @@ hass_load_pool_new (gsize max_loads, gsize max_bytes)
   return pool;
 }
 
-/* Before the pool is used: as long as fewer than @n_loads in the pool are to be
-   computed all that are in it may have @bytes of input, if that is more than
-   the pool's bound. @done: (nullable): counts those that are computed, which
-   wait for others of their round. */
+/* Before the pool is used: the pool's bound of loads is of those to be
+   computed, and with the computed ones so many may be in it as the ring holds,
+   at most @most_loads. As long as fewer than @n_loads are to be computed all
+   that are in it may have @bytes of input, if that is more than the pool's
+   bound. @done: (nullable): counts those that are computed, which wait for
+   others of their round: a long one would keep all others waiting. */
 void
-hass_load_pool_widen (HassLoadPool *pool, gsize n_loads, gsize bytes,
-                      HassLoadsDoneFunc done, gpointer data)
+hass_load_pool_widen (HassLoadPool *pool, gsize most_loads, gsize n_loads,
+                      gsize bytes, HassLoadsDoneFunc done, gpointer data)
 {
+  pool->most_loads = CLAMP (most_loads, pool->max_loads, (gsize)pool->capacity);
   pool->wide_loads = n_loads;
   pool->wide_bytes = bytes;
   pool->done = done;
@@ -149,22 +154,50 @@ hass_load_pool_free (HassLoadPool *pool)
   g_aligned_free (pool);
 }
 
+/* Called by the generator only. Returns: how many loads are to be computed. */
+static guint64
+unfinished (const HassLoadPool *pool)
+{
+  /* Before the count: a load that is released meanwhile is in neither number,
+     and counts as one to be computed. Acquire: no load that the count misses
+     was released before. */
+  guint64 in = pool->head
+               - atomic_load_explicit (&pool->loads_out, memory_order_acquire);
+  return pool->done ? in - pool->done (pool->data) : in;
+}
+
 /* Called by the generator only. Returns: whether fewer loads are to be computed
    than may have more bytes than the pool's bound. */
 static gboolean
 is_wide (const HassLoadPool *pool)
 {
   /* Those that wait, of which there may be many, are known without a count. */
-  if (pool->head - atomic_load_explicit (&pool->taken, memory_order_relaxed)
-      >= pool->wide_loads)
-    return FALSE;
-  /* Before the count: a load that is released meanwhile is in neither number,
-     and counts as one to be computed. Acquire: no load that the count misses
-     was released before. */
-  guint64 in = pool->head
-               - atomic_load_explicit (&pool->loads_out, memory_order_acquire);
-  return in < pool->wide_loads
-         || (pool->done && in - pool->done (pool->data) < pool->wide_loads);
+  guint64 waiting
+      = pool->head - atomic_load_explicit (&pool->taken, memory_order_relaxed);
+  return waiting < pool->wide_loads && unfinished (pool) < pool->wide_loads;
+}
+
+/* Called by the generator only. Returns: for how many loads there is room,
+   whatever their bytes. */
+static guint64
+places (const HassLoadPool *pool)
+{
+  /* Acquire pairs with the release in hass_load_pool_release: the slots may be
+     written again only after their loads were read. */
+  guint64 in
+      = pool->head - atomic_load_explicit (&pool->freed, memory_order_acquire);
+  guint64 n = pool->most_loads - MIN (in, pool->most_loads);
+  if (n == 0 || pool->most_loads == pool->max_loads)
+    return n;
+  guint64 to_do = unfinished (pool);
+  return MIN (n, pool->max_loads - MIN (to_do, pool->max_loads));
+}
+
+/* So much of a pool that was full must be free before it is filled again. */
+static gsize
+quarter (const HassLoadPool *pool)
+{
+  return (pool->max_loads + 3) / 4;
 }
 
 /* Called by the generator only. Returns: whether a load of @bytes input bytes
@@ -172,14 +205,13 @@ is_wide (const HassLoadPool *pool)
 static gboolean
 room_for (HassLoadPool *pool, gsize bytes)
 {
-  if (pool->head - pool->freed_seen >= pool->max_loads)
+  if (pool->head >= pool->until)
     {
-      /* Acquire pairs with the release in hass_load_pool_release: the slots
-         may be written again only after their loads were read. */
-      pool->freed_seen
-          = atomic_load_explicit (&pool->freed, memory_order_acquire);
-      if (pool->head - pool->freed_seen >= pool->max_loads)
+      /* Where loads are counted, not for each that ends. */
+      guint64 n = places (pool);
+      if (n < (pool->most_loads > pool->max_loads ? quarter (pool) : 1))
         return FALSE;
+      pool->until = pool->head + n;
     }
   if (bytes == 0)
     return TRUE;
@@ -191,16 +223,12 @@ room_for (HassLoadPool *pool, gsize bytes)
 }
 
 /* Called by the generator only. Returns: whether the generator may continue
-   after hass_load_pool_emit() has refused a load. A full pool must be a
-   quarter free first, so that the generator does not have to wait again at
-   once. */
+   after hass_load_pool_emit() has refused a load; not for one or two, which
+   would soon make it wait again. */
 gboolean
 hass_load_pool_has_room (HassLoadPool *pool)
 {
-  guint64 waiting
-      = pool->head - atomic_load_explicit (&pool->freed, memory_order_acquire);
-  return waiting <= pool->max_loads - (pool->max_loads + 3) / 4
-         && room_for (pool, pool->refused);
+  return places (pool) >= quarter (pool) && room_for (pool, pool->refused);
 }
 
 /* Returns: the most bytes of input that a load in the ring has had so far. A

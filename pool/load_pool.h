@@ -39,8 +39,8 @@ typedef struct
 typedef guint64 (*HassLoadsDoneFunc) (gpointer data);
 
 HassLoadPool *hass_load_pool_new (gsize max_loads, gsize max_bytes);
-void hass_load_pool_widen (HassLoadPool *pool, gsize n_loads, gsize bytes,
-                           HassLoadsDoneFunc done, gpointer data);
+void hass_load_pool_widen (HassLoadPool *pool, gsize most_loads, gsize n_loads,
+                           gsize bytes, HassLoadsDoneFunc done, gpointer data);
 void hass_load_pool_free (HassLoadPool *pool);
 
 gboolean hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load);

@@ -61,10 +61,11 @@ HASS_BEGIN_DECLS
  *   that all blocks read belongs into @constants.
  * @constants: [@n_constants] data that every worker may read.
  * @n_constants: number of constants.
- * @pool_loads, @pool_bytes: bounds of the load pool; 0: 8192 loads; 64 MiB,
- *   or, up to a sixteenth of the memory, so much that two loads a core wait or
- *   are computed. A load larger than @pool_bytes is admitted when the pool is
- *   empty.
+ * @pool_loads, @pool_bytes: bounds of the load pool; 0: 8192 loads that are not
+ *   computed yet, and 65536 with those that are, which a long load of their
+ *   round keeps; 64 MiB, or, up to a sixteenth of the memory, so much that two
+ *   loads a core wait or are computed. A load larger than @pool_bytes is
+ *   admitted when the pool is empty.
  * @round_loads: maximum number of loads in a round; 0: as the pool holds.
  * @run: how the farm runs.
  * @element_threads: number of GPU threads that @gpu_worker uses for an element:

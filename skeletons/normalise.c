@@ -32,7 +32,8 @@ hass_farm_limits (HassFarm *farm, gsize pool_loads, gsize pool_bytes,
 {
   farm->pool_loads = MIN (or_default (pool_loads, POOL_LOADS), POOL_LOADS_MAX);
   farm->pool_bytes = or_default (pool_bytes, POOL_BYTES);
-  farm->is_bounded = pool_bytes > 0;
+  farm->bounded_loads = pool_loads > 0;
+  farm->bounded_bytes = pool_bytes > 0;
   gsize most = or_default (round_loads, G_MAXUINT32 - 1);
   farm->window = or_default (window, POOL_LOADS);
   if (farm->order == HASS_RESULTS_ORDERED && farm->collect)

@@ -214,7 +214,7 @@ farm_of (const HassPipeline *p, const HassStage *stages,
           .run = &p->run };
   gsize waiting = p->tokens > 0 ? MIN (p->tokens, POOL_LOADS) : POOL_LOADS;
   hass_farm_limits (&farm, waiting, MAX (quarter, 1), 0, 0);
-  farm.is_bounded = p->token_bytes > 0;
+  farm.bounded_bytes = p->token_bytes > 0;
   farm.token_bytes = p->token_bytes > 0 ? p->token_bytes - quarter : 0;
   return farm;
 }

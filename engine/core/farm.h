@@ -75,9 +75,9 @@ typedef struct
   guint n_constants;
   gsize pool_loads;
   gsize pool_bytes;
-  gboolean is_bounded; /* the user has set the bound of bytes */
-  guint32 round_loads; /* most units in a round */
-  gsize window;        /* ordered farm: most units begun and not delivered */
+  gboolean bounded_loads, bounded_bytes; /* the user has set the bound */
+  guint32 round_loads;                   /* most units in a round */
+  gsize window; /* ordered farm: most units begun and not delivered */
 
   const HassSourceOps *source; /* NULL: rounds */
   /* a pipeline: its stages with all defaults filled in, and its bounds

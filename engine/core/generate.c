@@ -55,7 +55,7 @@ hass_emitter_make_room (HassEmitter *emitter)
   atomic_exchange_explicit (&job->full, TRUE, memory_order_acq_rel);
   gboolean room = job->engine->make_room (job);
   atomic_store_explicit (&job->full, FALSE, memory_order_relaxed);
-  atomic_store_explicit (&job->counted, FALSE, memory_order_relaxed);
+  atomic_store_explicit (&job->awaits_units, FALSE, memory_order_relaxed);
   emitter->emits = emits;
   job->phases.room_ns += job->engine->now (job) - begin;
   return room;

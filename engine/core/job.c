@@ -139,7 +139,8 @@ init_shared (HassJob *job)
   job->pool = hass_load_pool_new (farm->pool_loads, farm->pool_bytes);
   if (job->pool)
     hass_load_pool_widen (
-        job->pool, farm->is_bounded ? 0 : LOADS_A_CORE * MAX (job->n_cores, 1),
+        job->pool, farm->bounded_loads ? farm->pool_loads : G_MAXSIZE,
+        farm->bounded_bytes ? 0 : LOADS_A_CORE * MAX (job->n_cores, 1),
         hass_job_most_bytes (job), farm->source ? NULL : hass_slots_computed,
         job);
   if (farm->collect)

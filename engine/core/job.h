@@ -306,8 +306,10 @@ struct HassJob
   _Atomic (HassSlot *) open;
   /* loads have joined since the seats of open rounds were looked at */
   _Atomic gboolean joined;
-  _Atomic gboolean generated;     /* the generator has returned */
-  _Atomic gboolean full, counted; /* no room in the pool; units may make it */
+  _Atomic gboolean generated; /* the generator has returned */
+  /* the generating thread found no room in the pool; it slept meanwhile, so
+     units that end have to wake it, as they may make room */
+  _Atomic gboolean full, awaits_units;
   /* a pipeline has work for the calling thread alone; a hint for its emitter */
   _Atomic gboolean caller_wanted;
   _Atomic gboolean alone; /* cores are: no other device is started for now */

@@ -293,7 +293,8 @@ hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
   /* Release hands this thread's results and counters to the thread that ends
      the round; acquire gives that thread the results and counters of all.
      Sequentially consistent, as in hass_slots_computed(): either that sees the
-     units, or this thread the flag (tests/model/weak.pml, 6). */
+     units, or this thread the flag, which was set before (tests/model/weak.pml,
+     6). */
   if (atomic_fetch_sub_explicit (&slot->round.outstanding, n,
                                  memory_order_seq_cst)
       == n)
@@ -301,7 +302,7 @@ hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
   else if (open)
     close_if_quiet (job, slot);
   /* Also at a round's end: its results may be kept from being delivered. */
-  if (!open && atomic_load_explicit (&job->counted, memory_order_seq_cst))
+  if (!open && atomic_load_explicit (&job->awaits_units, memory_order_seq_cst))
     job->engine->changed (job);
   /* Sequentially consistent, as are the count in end_round and the result
      pool's mark: of the thread that ends a round and the thread that delivers
@@ -324,14 +325,12 @@ hass_job_settle (HassJob *job, HassWorker *worker)
 
 /* Returns: how many loads of the pool are computed and not released, as their
    rounds go on or their results are not delivered. A load that was cut into
-   blocks is alone in its round. Until there is room each unit that ends wakes
-   the generating thread. @data: the job. */
+   blocks is alone in its round. @data: the job. */
 guint64
 hass_slots_computed (gpointer data)
 {
   HassJob *job = data;
   guint64 n = 0;
-  atomic_store_explicit (&job->counted, TRUE, memory_order_seq_cst);
   pthread_mutex_lock (&job->decision);
   for (guint i = 0; i < HASS_SLOTS; i++)
     {

@@ -195,6 +195,11 @@ hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job))
         ;
       hass_job_settle (job, worker);
       guint64 epoch = hass_event_prepare (&job->event);
+      /* Units that end make room: see hass_job_units_finished(). */
+      atomic_store_explicit (
+          &job->awaits_units,
+          atomic_load_explicit (&job->full, memory_order_relaxed),
+          memory_order_seq_cst);
       if (done (job) || hass_job_stopping (job))
         {
           hass_event_cancel (&job->event);

@@ -30,11 +30,11 @@
       room; a thread that makes room reads the flag by an exchange of the same
       kind (hass_emitter_make_room, give_place in engine/stream/admit.c). The
       generator sees the room or the thread sees the flag.
-   6. units: a generator without room sets a flag and counts what is computed of
-      a round; each of two threads that have computed a unit takes it from what
-      is outstanding and reads the flag (hass_slots_computed,
-      hass_job_units_finished). For each unit: the generator has counted it or
-      its thread sees the flag.
+   6. units: a generator without room sets a flag (hass_live_work_until) and
+      counts what is computed of a round; each of two threads that have computed
+      a unit takes it from what is outstanding and reads the flag
+      (hass_slots_computed, hass_job_units_finished). For each unit: the
+      generator has counted it or its thread sees the flag.
 
    FAULTS (fault.pml):
    NO_BARRIER       the cores leave without membarrier

@@ -57,7 +57,7 @@ static void
 few_large_loads (void)
 {
   HassLoadPool *pool = hass_load_pool_new (100, 1000);
-  hass_load_pool_widen (pool, 3, 2500, NULL, NULL);
+  hass_load_pool_widen (pool, 100, 3, 2500, NULL, NULL);
   CU_ASSERT (pool_emit (pool, 0, 900));
   CU_ASSERT (pool_emit (pool, 1, 900));
   CU_ASSERT (!pool_emit (pool, 2, 701));
@@ -76,7 +76,7 @@ static void
 passing_loads (void)
 {
   HassLoadPool *pool = hass_load_pool_new (5, 1000);
-  hass_load_pool_widen (pool, 3, 2500, NULL, NULL);
+  hass_load_pool_widen (pool, 5, 3, 2500, NULL, NULL);
   for (guint i = 0; i < 7; i++)
     {
       hass_load_pool_pass (pool);
@@ -101,7 +101,7 @@ computed_loads (void)
 {
   HassLoadPool *pool = hass_load_pool_new (100, 1000);
   guint64 done = 0;
-  hass_load_pool_widen (pool, 3, 2500, n_done, &done);
+  hass_load_pool_widen (pool, 100, 3, 2500, n_done, &done);
   for (gsize i = 0; i < 3; i++)
     CU_ASSERT (pool_emit (pool, i, 400));
   HassSpan a = next_is (pool, 1, 0, 1), b = next_is (pool, 2, 1, 2);
@@ -119,6 +119,43 @@ computed_loads (void)
   CU_ASSERT (pool_emit (pool, 5, 501));
   CU_ASSERT (!pool_emit (pool, 6, 400)); /* three wait, whatever is computed */
   hass_load_pool_release (pool, &a);
+  hass_load_pool_free (pool);
+}
+
+/* A round whose loads are computed but for a long one makes room for others, as
+   many as the ring holds. */
+static void
+beside_a_long_load (void)
+{
+  HassLoadPool *pool = hass_load_pool_new (8, G_MAXSIZE);
+  guint64 done = 0;
+  hass_load_pool_widen (pool, 20, 0, 0, n_done, &done);
+  for (gsize i = 0; i < 8; i++)
+    CU_ASSERT (pool_emit (pool, i, 0));
+  CU_ASSERT (!pool_emit (pool, 8, 0));
+  HassSpan a = next_is (pool, 9, 0, 8);
+  done = 1;
+  CU_ASSERT (!pool_emit (pool, 8, 0)); /* less than a quarter */
+  CU_ASSERT (!hass_load_pool_has_room (pool));
+  done = 7;
+  CU_ASSERT (hass_load_pool_has_room (pool));
+  for (gsize i = 8; i < 15; i++)
+    CU_ASSERT (pool_emit (pool, i, 0));
+  CU_ASSERT (!pool_emit (pool, 15, 0)); /* eight are to be computed */
+  HassSpan b = next_is (pool, 9, 8, 7);
+  done = 14;
+  for (gsize i = 15; i < 20; i++)
+    CU_ASSERT (pool_emit (pool, i, 0));
+  CU_ASSERT (!pool_emit (pool, 20, 0)); /* of the ring */
+  hass_load_pool_release (pool, &b);    /* the long one is before these */
+  done = 7;
+  CU_ASSERT (!pool_emit (pool, 20, 0));
+  hass_load_pool_release (pool, &a);
+  done = 0;
+  for (gsize i = 20; i < 23; i++)
+    CU_ASSERT (pool_emit (pool, i, 0));
+  CU_ASSERT (!pool_emit (pool, 23, 0));
+  CU_ASSERT_EQUAL (hass_load_pool_waiting (pool), 8);
   hass_load_pool_free (pool);
 }
 
@@ -342,6 +379,7 @@ HASS_TEST_SUITE (
     { "loads that pass fill nothing", passing_loads },
     { "of which those that are computed make room before their round ends",
       computed_loads },
+    { "a long load keeps no others waiting", beside_a_long_load },
     { "a load larger than the bound gets in alone", large_alone },
     { "the ring wraps and keeps the order", wraps },
     { "a full pool has room again when a quarter is free", room_for_a_quarter },
