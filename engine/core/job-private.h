@@ -84,6 +84,8 @@ guint64 hass_slots_computed (gpointer data);
 void hass_slots_clear (HassJob *job);
 guint32 hass_job_room (HassJob *job);
 HassSlot *hass_slot_find (HassJob *job, gboolean open);
+/* Returns: the most rounds in flight, open ones not counted. */
+guint hass_slots_most (const HassJob *job);
 void hass_slot_begin (HassJob *job, HassSlot *slot);
 void hass_slot_add_up (HassJob *job, HassSlot *slot, gint64 end_ns);
 void hass_job_close_open (HassJob *job);

@@ -31,8 +31,8 @@
 #include "sched/registry.h"
 
 /* Most rounds in flight, including those whose results are not delivered yet,
-   open ones not counted. A guess: fewer, and rounds wait for a slow collector;
-   more, and more memory is used. */
+   but for those that a unit can fill (slots.c). A guess: fewer, and rounds wait
+   for a slow collector; more, and more memory is used. */
 #define HASS_SLOTS 8
 
 /* Least work of a core between two pulls, in ns, while enough units wait.
@@ -321,7 +321,7 @@ struct HassJob
 
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t decision;
   /* under decision: HassSlot, the rounds in flight: HASS_SLOTS for loads of the
-     pool, then those for open rounds */
+     pool, then those for open rounds or, in a farm without these, more */
   GPtrArray *slots;
   gboolean has_urgent; /* under decision: a task had a priority */
   gboolean has_opened; /* under decision: an open round was begun */

@@ -127,7 +127,8 @@ begin_loads (HassJob *job, HassSlot *slot)
 gboolean
 hass_job_may_begin (HassJob *job, HassSlot *slot)
 {
-  return atomic_load_explicit (&job->n_taken, memory_order_seq_cst) < HASS_SLOTS
+  return atomic_load_explicit (&job->n_taken, memory_order_seq_cst)
+             < hass_slots_most (job)
          && (job->farm->kind == HASS_FARM_PARTITION || hass_job_room (job) > 0)
          && (!slot
              || (hass_job_overlaps (job)

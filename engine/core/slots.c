@@ -12,8 +12,10 @@
    3. Retiring. When all of a round's results are delivered, its loads are
       released and its slot is free.
 
-   Slots of open rounds are not used for others, and there are more of them: a
-   long unit keeps its open round from ending, and others must go on.
+   HASS_SLOTS slots are for rounds of many loads. Where a unit can be a round,
+   since a long one keeps its open round from ending and a divisible load has a
+   round of its own, there are more, and others go on. Slots of open rounds are
+   not used for others.
 
    Thread safety: beginning and closing under the decision lock; the rest from
    any thread, without it. */
@@ -32,15 +34,22 @@ seat_all (HassJob *job, HassSlot *slot)
                                  .reported_ns = slot->round.begin_ns };
 }
 
-/* Returns the most open rounds in flight: more than units can be in flight, so
-   that one of them can always end. */
+/* Returns how many rounds of one unit may be in flight: more than units can be,
+   so that one of them can always end. */
 static guint
-most_open (const HassJob *job)
+most_small (const HassJob *job)
 {
   guint n = HASS_SLOTS + job->n_workers;
   for (guint d = 0; d < job->n_devices; d++)
     n += job->devices[d].max_in_flight;
   return n;
+}
+
+guint
+hass_slots_most (const HassJob *job)
+{
+  return job->farm->kind == HASS_FARM_PARTITION ? HASS_SLOTS + most_small (job)
+                                                : HASS_SLOTS;
 }
 
 /* Returns how many units may begin in an ordered farm so that at most
@@ -89,7 +98,7 @@ hass_slots_create (HassJob *job, GError **error)
   (void)error;
   /* As large as it can become: threads without the decision lock read its first
      slot, so it must not be moved. */
-  job->slots = g_ptr_array_new_full (HASS_SLOTS + most_open (job), slot_free);
+  job->slots = g_ptr_array_new_full (HASS_SLOTS + most_small (job), slot_free);
   for (guint i = 0; i < HASS_SLOTS; i++)
     new_slot (job, NULL);
   return TRUE;
@@ -107,16 +116,14 @@ hass_slots_clear (HassJob *job)
 HassSlot *
 hass_slot_find (HassJob *job, gboolean open)
 {
-  for (guint i = open ? HASS_SLOTS : 0;
-       i < (open ? job->slots->len : HASS_SLOTS); i++)
+  guint most = open ? HASS_SLOTS + most_small (job) : hass_slots_most (job);
+  for (guint i = open ? HASS_SLOTS : 0; i < MIN (most, job->slots->len); i++)
     {
       HassSlot *slot = hass_job_slot (job, i);
       if (slot->state == HASS_SLOT_FREE)
         return slot;
     }
-  return open && job->slots->len < HASS_SLOTS + most_open (job)
-             ? new_slot (job, job->ready)
-             : NULL;
+  return job->slots->len < most ? new_slot (job, job->ready) : NULL;
 }
 
 /* Begins the round of a slot that was filled. */
@@ -332,7 +339,7 @@ hass_slots_computed (gpointer data)
   HassJob *job = data;
   guint64 n = 0;
   pthread_mutex_lock (&job->decision);
-  for (guint i = 0; i < HASS_SLOTS; i++)
+  for (guint i = 0; i < job->slots->len; i++)
     {
       HassSlot *slot = hass_job_slot (job, i);
       if (!slot->span.from_ring

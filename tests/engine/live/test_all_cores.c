@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_long_load.c: one long load does not keep the others waiting, although
-   it keeps its round from ending.
+/* test_all_cores.c: what does not keep cores from working: a long load, which
+   keeps its round from ending, and loads that are rounds of their own.
    Thread safety: one thread, beside the engine's. */
 #include <stdatomic.h>
 
@@ -71,5 +71,41 @@ others_go_on (void)
   CU_ASSERT_EQUAL (flow.before_its_end, N_LOADS - 1);
 }
 
-HASS_TEST_SUITE (long_load,
-                 { "while a load is computed all others are", others_go_on })
+/* More than rounds are in flight of other farms. */
+#define N_CORES 12
+
+/* Each waits until all others are computed at the same time. */
+static gboolean
+meet (const HassBlock *block, HassWorker *worker, gpointer data, GError **error)
+{
+  (void)block, (void)worker, (void)error;
+  Flow *flow = data;
+  flow->computed++;
+  await (&flow->computed, N_CORES);
+  return flow->computed == N_CORES;
+}
+
+/* A divisible load is a round, and each of these is one block. */
+static void
+small_divisible_loads (void)
+{
+  Flow flow = { 0 };
+  HassLoad loads[N_CORES];
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  for (guint i = 0; i < N_CORES; i++)
+    loads[i] = (HassLoad){ .size = 1 };
+  farm.name = "small";
+  farm.user_data = &flow;
+  farm.loads = loads;
+  farm.n_loads = N_CORES;
+  farm.block_elements = 1;
+  farm.cpu_worker = meet;
+  farm.run.n_cores = N_CORES;
+  farm.run.n_gpus = -1;
+  CU_ASSERT_TRUE (hass_data_farm_partition (&farm, NULL, NULL));
+}
+
+HASS_TEST_SUITE (all_cores,
+                 { "while a load is computed all others are", others_go_on },
+                 { "as many divisible loads as cores are computed at a time",
+                   small_divisible_loads })
