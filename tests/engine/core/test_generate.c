@@ -112,7 +112,8 @@ collect (const HassResult *result, gpointer data, GError **error)
 }
 
 /* The pool is full: two loads enter a round, one is computed, and the other,
-   which ends the round. No result is delivered. */
+   which ends the round, while this thread sleeps, as the live engine would say.
+   No result is delivered. */
 static gboolean
 compute_both (HassJob *job)
 {
@@ -121,6 +122,7 @@ compute_both (HassJob *job)
   pthread_mutex_lock (&job->decision);
   HassSlot *slot = hass_job_begin_round (job);
   pthread_mutex_unlock (&job->decision);
+  job->awaits_units = TRUE;
   CU_ASSERT_FALSE (hass_load_pool_has_room (job->pool));
   for (n_woken = 0; n_woken < 2;)
     {
