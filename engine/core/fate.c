@@ -5,7 +5,7 @@
    DESIGN.
    1. Callbacks. Each thread knows which callback of which farm or recorded
       graph it is in, and with which worker. Misuse of an emitter or worker
-   stops that farm, or fails that recording.
+      stops that farm, or fails that recording.
    2. Stopping. The first error stops the farm; later ones are dropped.
    3. Unfinished units. Units that failed or were not computed are listed, then
       sorted and joined for the report.
