@@ -341,7 +341,8 @@ give_back (HassFeeder *f, HassFeederPart *part, const char *message)
   grant->failed = TRUE;
 }
 
-/* Announces a part that has left the device, before its units end the round. */
+/* Announces a part that has left the device, before its units end the round or,
+   given back, are taken by others that end it, and its slot is used again. */
 static void
 announce (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
 {
@@ -408,11 +409,11 @@ hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
   HassDone counted = back->counted;
   gint64 start_ns = MAX (part->submit_ns, f->last_end_ns);
   count_failure (f, part, back);
-  if (back->done->failed)
-    give_back (f, part, back->message);
   if (G_UNLIKELY (f->job->listeners))
     announce (f, part, back);
-  if (!back->done->failed)
+  if (back->done->failed)
+    give_back (f, part, back->message);
+  else
     {
       counted.part = grant->counted;
       if (counted.n > 0)
