@@ -100,20 +100,20 @@ hass_feeder_give_up (HassFeeder *f, const HassFeederPart *part,
 }
 
 /* If all units of a grant are cut into parts and all parts have been settled,
-   frees the grant's entry and tells the strategy that the grant is complete. */
+   frees the grant's entry and tells the strategy that the grant is complete.
+   The caller holds the decision lock, and has held it since units of the grant
+   were given back: others that take them can end the round, after which its
+   slot is another round's. */
 void
-hass_feeder_finish (HassFeeder *f, HassFeederGrant *grant, gint64 end_ns)
+hass_feeder_finish_locked (HassFeeder *f, HassFeederGrant *grant, gint64 end_ns)
 {
-  HassJob *job = f->job;
   if (grant->n_parts > 0 || grant->rest.n > 0)
     return;
   grant->busy = FALSE;
   f->part_units = 0;
   grant->told.end_ns = end_ns;
   grant->told.failed = grant->failed;
-  pthread_mutex_lock (&job->decision);
-  hass_decide_completed (job, grant->round, &grant->told);
-  pthread_mutex_unlock (&job->decision);
+  hass_decide_completed (f->job, grant->round, &grant->told);
 }
 
 /* -- 1. and 2. Handing over --------------------------------------------- */
@@ -162,17 +162,24 @@ is_lost (HassFeeder *f)
 }
 
 /* Gives the units of a grant that have not been cut into parts back to the
-   round and marks the grant as failed, because the farm stops or the device is
+   round and marks the grant as failed. Under the decision lock. */
+static void
+give_rest_back (HassFeederGrant *grant)
+{
+  hass_round_give_back (&grant->round->round, grant->rest);
+  grant->rest.n = 0;
+  grant->failed = TRUE;
+}
+
+/* Gives what is left of a grant back because the farm stops or the device is
    lost. */
 static void
 drop_rest (HassFeeder *f, HassFeederGrant *grant, gint64 now_ns)
 {
   pthread_mutex_lock (&f->job->decision);
-  hass_round_give_back (&grant->round->round, grant->rest);
+  give_rest_back (grant);
+  hass_feeder_finish_locked (f, grant, now_ns);
   pthread_mutex_unlock (&f->job->decision);
-  grant->rest.n = 0;
-  grant->failed = TRUE;
-  hass_feeder_finish (f, grant, now_ns);
   f->job->engine->changed (f->job);
 }
 
@@ -325,22 +332,6 @@ add_up (HassCompletion *told, const HassFeederPart *part,
   told->d2h_busy_ns += done->d2h_busy_ns;
 }
 
-/* Gives the units of a part of a grant that failed, and those of the grant that
-   have not been cut into parts, back to the round. */
-static void
-give_back (HassFeeder *f, HassFeederPart *part, const char *message)
-{
-  HassFeederGrant *grant = part->grant;
-  HassRound *round = &grant->round->round;
-  pthread_mutex_lock (&f->job->decision);
-  hass_feeder_note_locked (f, part, message);
-  hass_round_give_back (round, part->extent);
-  hass_round_give_back (round, grant->rest);
-  pthread_mutex_unlock (&f->job->decision);
-  grant->rest.n = 0;
-  grant->failed = TRUE;
-}
-
 /* Announces a part that has left the device, before its units end the round or,
    given back, are taken by others that end it, and its slot is used again. */
 static void
@@ -398,33 +389,47 @@ count_failure (HassFeeder *f, const HassFeederPart *part,
     hass_feeder_give_up (f, part, back->message);
 }
 
+/* Counts the units of a part that has not failed. */
+static void
+count (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
+{
+  HassFeederGrant *grant = part->grant;
+  HassDone counted = back->counted;
+  counted.part = grant->counted;
+  if (counted.n > 0)
+    hass_execute_count (f->job, f->worker, grant->round, counted,
+                        back->end_ns - MAX (part->submit_ns, f->last_end_ns),
+                        back->end_ns);
+  grant->counted |= counted.n > 0;
+  grant->failed |= counted.n == 0;
+  add_up (&grant->told, part, back);
+}
+
 /* Books a part of a grant that has left the device, or was refused, and frees
-   its slot: counts its units, or gives them back to the round if it failed. The
-   caller passes the counted units to hass_job_units_finished(). */
+   its slot: counts its units, or gives them back to the round, with what is
+   left of the grant, if it failed. The caller passes the counted units to
+   hass_job_units_finished(). */
 void
 hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
                     const HassFeederBack *back)
 {
   HassFeederGrant *grant = part->grant;
-  HassDone counted = back->counted;
-  gint64 start_ns = MAX (part->submit_ns, f->last_end_ns);
+  gboolean failed = back->done->failed;
   count_failure (f, part, back);
   if (G_UNLIKELY (f->job->listeners))
     announce (f, part, back);
-  if (back->done->failed)
-    give_back (f, part, back->message);
-  else
-    {
-      counted.part = grant->counted;
-      if (counted.n > 0)
-        hass_execute_count (f->job, f->worker, grant->round, counted,
-                            back->end_ns - start_ns, back->end_ns);
-      grant->counted |= counted.n > 0;
-      grant->failed |= counted.n == 0;
-      add_up (&grant->told, part, back);
-    }
+  if (!failed)
+    count (f, part, back);
   f->last_end_ns = back->end_ns;
   grant->n_parts--;
   part->grant = NULL;
-  hass_feeder_finish (f, grant, back->end_ns);
+  pthread_mutex_lock (&f->job->decision);
+  if (failed)
+    {
+      hass_feeder_note_locked (f, part, back->message);
+      hass_round_give_back (&grant->round->round, part->extent);
+      give_rest_back (grant);
+    }
+  hass_feeder_finish_locked (f, grant, back->end_ns);
+  pthread_mutex_unlock (&f->job->decision);
 }

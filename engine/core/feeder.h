@@ -18,7 +18,8 @@
       The engine has its results computed or collected and calls
       hass_feeder_settle(), which counts the units, or gives them back to the
       round where the part failed, together with what is left of its grant. The
-      strategy is told of a grant when its last part has been settled.
+      strategy is told of a grant when its last part has been settled, in the
+      same hold of the decision lock in which its last units go back.
    4. Memory. hass_feeder_too_large(): a part did not fit in the device's
       memory. The next attempt waits until the device is empty; a part that did
       not fit in an empty device is halved, and later parts of the grant are cut
@@ -174,7 +175,8 @@ void hass_feeder_give_up (HassFeeder *f, const HassFeederPart *part,
                           const char *message);
 void hass_feeder_note_locked (HassFeeder *f, const HassFeederPart *part,
                               const char *message);
-void hass_feeder_finish (HassFeeder *f, HassFeederGrant *grant, gint64 end_ns);
+void hass_feeder_finish_locked (HassFeeder *f, HassFeederGrant *grant,
+                                gint64 end_ns);
 
 /* feeder_memory.c */
 void hass_feeder_too_large (HassFeeder *f, HassFeederPart *part,

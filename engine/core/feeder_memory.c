@@ -31,16 +31,6 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
       "load %" G_GUINT64_FORMAT " needs %" G_GUINT64_FORMAT " bytes on %s: %s",
       part->blocks[0].seq, hass_feeder_bytes (&part->blocks[0]),
       job->devices[f->d].name, why);
-  pthread_mutex_lock (&job->decision);
-  hass_feeder_note_locked (f, NULL, message);
-  if (again)
-    {
-      job->source->unfuse (job, round, e.first);
-      hass_round_give_back (&round->round, e);
-    }
-  else if (elsewhere)
-    hass_round_keep_for_cpu (&round->round, e);
-  pthread_mutex_unlock (&job->decision);
   if (!elsewhere)
     {
       HassDone counted = { .n = e.n, .n_failed = e.n, .part = TRUE };
@@ -50,7 +40,17 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
   grant->failed |= elsewhere;
   grant->n_parts--;
   part->grant = NULL;
-  hass_feeder_finish (f, grant, now_ns);
+  pthread_mutex_lock (&job->decision);
+  hass_feeder_note_locked (f, NULL, message);
+  if (again)
+    {
+      job->source->unfuse (job, round, e.first);
+      hass_round_give_back (&round->round, e);
+    }
+  else if (elsewhere)
+    hass_round_keep_for_cpu (&round->round, e);
+  hass_feeder_finish_locked (f, grant, now_ns);
+  pthread_mutex_unlock (&job->decision);
   if (!elsewhere)
     hass_job_units_finished (job, round, e.n);
   job->engine->changed (job);
