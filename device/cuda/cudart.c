@@ -98,16 +98,21 @@ allocate_host (gpointer *memory, gsize bytes)
   return cudaHostAlloc (memory, bytes, cudaHostAllocPortable);
 }
 
+/* What allocate_host() has pinned itself lies on a huge page's boundary; what
+   cudaHostAlloc() made seldom does. */
 static int
 release_host (gpointer memory)
 {
-  if (cudaHostUnregister (memory) != cudaSuccess)
+  if ((guintptr)memory % HUGE_BYTES == 0)
     {
+      if (cudaHostUnregister (memory) == cudaSuccess)
+        {
+          free (memory);
+          return cudaSuccess;
+        }
       cudaGetLastError ();
-      return cudaFreeHost (memory);
     }
-  free (memory);
-  return cudaSuccess;
+  return cudaFreeHost (memory);
 }
 
 static int
