@@ -14,15 +14,19 @@
  */
 #include "denoise.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 #include "blend.h"
 
 /* @before: [@format->frame_bytes] for the blend stage, NULL before the first
-   frame. @read_error: of the generator. */
+   frame. @has_begun: the output. @read_error: of the generator. */
 typedef struct
 {
   const Y4mJob *job;
   NlmFrame frame;
   guint8 *before;
+  gboolean has_begun;
   GError *read_error;
 } Run;
 
@@ -142,14 +146,33 @@ blend (HassToken *token, HassWorker *worker, gpointer user_data, GError **error)
   return TRUE;
 }
 
+/* Until the first frame is done nothing of an older output is lost. */
+static gboolean
+begin_output (Run *r, GError **error)
+{
+  const Y4mJob *job = r->job;
+  if (r->has_begun)
+    return TRUE;
+  r->has_begun = TRUE;
+  /* EINVAL: it is no file that could hold anything. */
+  if (job->replaces && ftruncate (fileno (job->out), 0) != 0 && errno != EINVAL)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
+                   "cannot empty the output: %s", g_strerror (errno));
+      return FALSE;
+    }
+  return y4m_write_line (job->out, job->format->header, NULL, error);
+}
+
 static gboolean
 write_frame (HassToken *token, HassWorker *worker, gpointer user_data,
              GError **error)
 {
-  const Run *r = user_data;
+  Run *r = user_data;
   (void)worker;
-  return y4m_write_frame (r->job->out, token->seq, token->tag, token->input,
-                          token->input_bytes, error);
+  return begin_output (r, error)
+         && y4m_write_frame (r->job->out, token->seq, token->tag, token->input,
+                             token->input_bytes, error);
 }
 
 static gboolean
@@ -189,8 +212,7 @@ y4m_denoise_run (const Y4mJob *job, HassReport **report, GError **error)
   r.frame.n_planes = job->format->n_planes;
   for (int p = 0; p < r.frame.n_planes; p++)
     r.frame.planes[p] = job->format->planes[p];
-  gboolean ok = y4m_write_line (job->out, job->format->header, NULL, error)
-                && run_pipeline (&r, report, error);
+  gboolean ok = run_pipeline (&r, report, error);
   g_free (r.before);
   if (ok && r.read_error)
     {
@@ -198,5 +220,5 @@ y4m_denoise_run (const Y4mJob *job, HassReport **report, GError **error)
       return FALSE;
     }
   g_clear_error (&r.read_error);
-  return ok;
+  return ok && begin_output (&r, error);
 }

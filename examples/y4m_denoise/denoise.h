@@ -12,7 +12,9 @@
 /**
  * Y4mJob: a stream to denoise.
  * @in: at the first frame.
- * @out: gets a stream with the same header.
+ * @out: gets a stream with the same header, from the first frame that is
+ *   done on, or at the end if there are none.
+ * @replaces: what the file @out holds is removed before that.
  * @format: that of @in.
  * @nlm: see nlm_params().
  * @temporal: strength of y4m_blend(); 0: frames are not blended.
@@ -26,7 +28,7 @@ typedef struct
   const Y4mFormat *format;
   NlmParams nlm;
   guint temporal, frames;
-  gboolean no_cpu, gpu;
+  gboolean replaces, no_cpu, gpu;
   HassRunOptions run;
 } Y4mJob;
 

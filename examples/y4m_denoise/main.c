@@ -66,7 +66,7 @@ run (Y4mOptions *o, GError **error)
                 && y4m_read_format (in, &format, error);
   if (ok)
     {
-      out = o->output ? open_file (o->output, "wb", error) : stdout;
+      out = o->output ? open_file (o->output, "ab", error) : stdout;
       ok = out != NULL;
     }
   if (ok)
@@ -75,6 +75,7 @@ run (Y4mOptions *o, GError **error)
       (void)fcntl (fileno (out), F_SETPIPE_SZ, PIPE_BYTES);
       o->job.in = in;
       o->job.out = out;
+      o->job.replaces = o->output != NULL;
       o->job.format = &format;
       ok = denoise (o, error);
     }

@@ -165,14 +165,33 @@ fails (void)
       program_says (err, wrong[i][2]);
       CU_ASSERT_TRUE (g_str_has_prefix (err, "y4m_denoise: "));
     }
-  g_autofree char *unknown = NULL;
-  CU_ASSERT_EQUAL (program_run (NULL, &unknown, "y4m_denoise", p.in,
-                                "/dev/null", "--strategy=no-such", NULL),
-                   2);
-  program_says (unknown, "no-such");
   g_autofree char *left = NULL;
   CU_ASSERT_TRUE (g_file_get_contents (p.in, &left, NULL, NULL));
   CU_ASSERT_EQUAL (memcmp (left, stream->str, stream->len), 0);
+  remove_place (&p);
+}
+
+/* What is in the output stays there until a frame is done. */
+static void
+keeps_output (void)
+{
+  static const char older[] = "of another run, and longer than a frame is ";
+  g_autoptr (GString) stream = y4m_trial_stream ("YUV4MPEG2 W4 H4", 1, 9, 9);
+  g_autofree char *err = NULL, *kept = NULL, *written = NULL;
+  gsize n;
+  Place p = make_place (stream);
+  CU_ASSERT_TRUE (g_file_set_contents (p.out, older, -1, NULL));
+  CU_ASSERT_EQUAL (program_run (NULL, &err, "y4m_denoise", p.in, p.out,
+                                "--strategy=no-such", NULL),
+                   2);
+  program_says (err, "no-such");
+  CU_ASSERT_TRUE (g_file_get_contents (p.out, &kept, NULL, NULL));
+  CU_ASSERT_STRING_EQUAL (kept, older);
+  CU_ASSERT_EQUAL (
+      program_run (NULL, NULL, "y4m_denoise", p.in, p.out, "--cpu-only", NULL),
+      0);
+  CU_ASSERT_TRUE (g_file_get_contents (p.out, &written, &n, NULL));
+  CU_ASSERT_EQUAL (n, stream->len);
   remove_place (&p);
 }
 
@@ -184,4 +203,7 @@ HASS_TEST_SUITE (y4m_program,
                  { "y4m_denoise stands between two pipes", pipes },
                  { "y4m_denoise says which option is wrong", refuses },
                  { "y4m_denoise says which file, or which strategy, is wrong",
-                   fails })
+                   fails },
+                 { "what the output held is lost with the first frame, not "
+                   "with an error before",
+                   keeps_output })
