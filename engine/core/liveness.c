@@ -29,6 +29,8 @@ all_said_no (HassJob *job, const HassSlot *slot, gboolean *all_done)
 static const char *
 load_name (const HassJob *job)
 {
+  if (job->source->grant_over)
+    return "token";
   return job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load";
 }
 
@@ -49,12 +51,13 @@ append_lost (const HassJob *job, GString *why)
     }
 }
 
-/* Stops the farm because no device is left. The farm's error gets the domain
-   and code of the error by which the first device was lost, which may come from
-   a user's callback. */
+/* Stops the farm because no device is left, with @message and what is known of
+   the lost devices. The farm's error gets the domain and code of the error by
+   which the first device was lost, which may come from a user's callback. */
 void
 hass_decide_stop_without_devices (HassJob *job, const char *message)
 {
+  g_autoptr (GString) why = g_string_new (message);
   GQuark domain = HASS_ERROR;
   gint code = HASS_ERROR_DEVICE;
   for (guint d = job->n_devices; d-- > 0;)
@@ -67,7 +70,8 @@ hass_decide_stop_without_devices (HassJob *job, const char *message)
       domain = t->error_domain;
       code = t->error_code;
     }
-  hass_job_stop (job, g_error_new_literal (domain, code, message));
+  append_lost (job, why);
+  hass_job_stop (job, g_error_new_literal (domain, code, why->str));
 }
 
 /* Stops the farm if no device can run the units that wait in @round. The farm's
@@ -94,7 +98,6 @@ nobody_left (HassJob *job, HassRound *round)
       "round %" G_GUINT64_FORMAT " of farm '%s': %u units wait and no device "
       "is left that can run them, the first is %s %" G_GUINT64_FORMAT,
       round->number, job->farm->name, waiting, load_name (job), block.seq);
-  append_lost (job, why);
   hass_decide_stop_without_devices (job, why->str);
   return FALSE;
 }
@@ -118,7 +121,6 @@ hass_decide_nobody_left (HassJob *job)
                             job->n_loads);
   else
     g_string_append (why, "before its generator had emitted more");
-  append_lost (job, why);
   hass_decide_stop_without_devices (job, why->str);
 }
 

@@ -351,6 +351,9 @@ nobody_left (void)
   CU_ASSERT_PTR_NOT_NULL_FATAL (error);
   CU_ASSERT_PTR_NOT_NULL (strstr (error->message, "no device is left"));
   CU_ASSERT_PTR_NOT_NULL (strstr (error->message, "stage '"));
+  CU_ASSERT_PTR_NOT_NULL (
+      strstr (error->message,
+              "; gpu0 is lost, it failed first in the bundle of token "));
   CU_ASSERT_EQUAL (seen.bad, 0);
   CU_ASSERT_EQUAL (seen.released, N);
   CU_ASSERT_EQUAL (seen.committed, seen.seen);
