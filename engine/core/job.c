@@ -362,7 +362,7 @@ store_samples (HassJob *job, gint64 makespan_ns)
   for (guint d = 0; d < job->n_devices; d++)
     {
       const HassTotals *t = &job->totals[d];
-      devices[d] = (HassSampled){ t->bundles, t->work, t->lost };
+      devices[d] = (HassSampled){ t->work, t->lost };
     }
   hass_samplers_had_loads (job->samplers, hass_load_pool_emitted (job->pool));
   hass_samplers_store (job->samplers, devices, makespan_ns);

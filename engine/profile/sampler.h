@@ -12,7 +12,6 @@ typedef struct HassSamplers HassSamplers;
 /* Totals of a device over the whole farm. */
 typedef struct
 {
-  guint64 bundles; /* number of grants; of a CPU pool: of pulls */
   double work;
   gboolean lost;
 } HassSampled;

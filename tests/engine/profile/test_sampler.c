@@ -78,7 +78,6 @@ did (Bench *b, guint device, double work, gint64 ns)
                           .end_ns = b->now_ns + (device ? ns : 5 * ns),
                           .kernel_ns = device ? ns / 2 : ns };
   b->now_ns = done.end_ns;
-  b->done[device].bundles += device ? 1 : 10;
   hass_samplers_observe (b->samplers, &done);
 }
 
@@ -130,15 +129,34 @@ pool_in_one (void)
   Bench b;
   begin ();
   bench_begin (&b, "job");
-  did (&b, 0, 9, 9 * MS);
-  CU_ASSERT_EQUAL (bench_end (&b, 0).runs, 0);
-  bench_begin (&b, "job");
   did (&b, 0, 33, 11 * MS);
   CU_ASSERT_TRUE (near (bench_end (&b, 0).work_per_ns, 3.0 / MS));
   bench_begin (&b, "both");
   did (&b, 0, 30, 30 * MS);
   did (&b, 0, 50, 10 * MS);
   CU_ASSERT_TRUE (near (bench_end (&b, 0).work_per_ns, 2.0 / MS));
+  end ();
+}
+
+static void
+some (Bench *b)
+{
+  for (int i = 0; i < 5; i++)
+    did (b, 1, 1, 4 * MS);
+}
+
+/* A single unit on a core says how long another one would take. */
+static void
+one_unit (void)
+{
+  Bench b;
+  begin ();
+  bench_begin (&b, "job");
+  did (&b, 0, 1, 9 * MS);
+  some (&b);
+  HassProfileRate rate = bench_end (&b, 0);
+  CU_ASSERT_EQUAL (rate.runs, 1);
+  CU_ASSERT_TRUE (near (rate.work_per_ns, 1.0 / (9 * MS)));
   end ();
 }
 
@@ -157,20 +175,12 @@ too_little (void)
   for (int i = 0; i < 100; i++)
     did (&b, 1, 1, 10000);
   CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
-  /* Of a pool that pulled twice. */
+  /* Of two cores not a millisecond together. */
   bench_begin (&b, "job");
-  did (&b, 0, 1, 40 * MS);
-  b.done[0].bundles = 2;
+  did (&b, 0, 1, MS / 2 - 1);
   CU_ASSERT_EQUAL (bench_end (&b, 0).runs, 0);
   CU_ASSERT_FALSE (stored ());
   end ();
-}
-
-static void
-some (Bench *b)
-{
-  for (int i = 0; i < 5; i++)
-    did (b, 1, 1, 4 * MS);
 }
 
 static void
@@ -476,6 +486,8 @@ virtual_time (void)
 HASS_TEST_SUITE (
     sampler, { "a device's first completion is left out", warm_up },
     { "what a CPU pool tells first counts when that is long", pool_in_one },
+    { "a single unit on a core counts, since another one may be dear",
+      one_unit },
     { "too little work is no sample", too_little },
     { "a lost device is not stored", lost_device },
     { "of several bundles in flight each has its own time", in_flight },
