@@ -289,7 +289,8 @@ hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
     look_at_joined (job);
   look_at_clock (job, seat);
   if (seat->state == HASS_SEAT_LOST
-      || (seat->in_flight > 0 && seat->in_flight >= MAX (seat->depth, 1)))
+      || (seat->in_flight > 0 && seat->in_flight >= MAX (seat->depth, 1))
+      || (seat->state != HASS_SEAT_ASK && !slot->grab))
     return FALSE;
   guint32 waiting = hass_round_waiting_anywhere (round);
   if (waiting == 0)
