@@ -115,6 +115,7 @@ void
 hass_stream_tell_cores (HassStream *stream, gint64 now_ns)
 {
   HassJob *job = stream->job;
+  const HassStreamState *state = NULL;
   if (!job->strategy->ops->served && !job->samplers)
     return;
   for (guint s = 0; s < stream->n_stages; s++)
@@ -136,17 +137,20 @@ hass_stream_tell_cores (HassStream *stream, gint64 now_ns)
       HassStageTold *told = &stream->told[s];
       if (busy_ns <= told->busy_ns)
         continue;
+      if (!state) /* one look for all stages: each sums up all workers */
+        state = hass_stream_look (stream, now_ns);
       if (n > told->tokens || lost > told->lost)
-        hass_stream_tell_served (
-            stream, &(HassServed){ .device = (guint)job->cpu,
-                                   .class_index = s,
-                                   .units = MAX (n - told->tokens, 1),
-                                   .bytes = bytes - told->bytes,
-                                   .busy_ns = (double)(busy_ns - told->busy_ns),
-                                   .held_ns = (double)(held_ns - told->held_ns),
-                                   .grant_ns = stream->consulted_ns,
-                                   .start_ns = stream->consulted_ns,
-                                   .end_ns = now_ns });
+        hass_decide_served (
+            job, state,
+            &(HassServed){ .device = (guint)job->cpu,
+                           .class_index = s,
+                           .units = MAX (n - told->tokens, 1),
+                           .bytes = bytes - told->bytes,
+                           .busy_ns = (double)(busy_ns - told->busy_ns),
+                           .held_ns = (double)(held_ns - told->held_ns),
+                           .grant_ns = stream->consulted_ns,
+                           .start_ns = stream->consulted_ns,
+                           .end_ns = now_ns });
       told->lost = lost;
       if (n > told->tokens)
         *told = (HassStageTold){ n, bytes, lost, busy_ns, held_ns };
