@@ -33,7 +33,7 @@ feed_cores (HassVirtualWorld *w)
             * hass_platform_codelet_factor (w->platform, codelet, "cpu");
       double ns = w->platform->pull_ns
                   + cost / rate * hass_virtual_noise (w) * w->slower[job->cpu];
-      w->core_busy[c] = TRUE;
+      hass_virtual_occupy (w, c);
       hass_virtual_push (w, (HassVirtualDue){ .t = hass_virtual_later (
                                                   w, w->clock, MAX (ns, 1)),
                                               .core = (gint)c,
@@ -92,7 +92,7 @@ static void
 core_done (HassVirtualWorld *w, const HassVirtualDue *event)
 {
   HassWorker *worker = &w->job->workers[event->core];
-  w->core_busy[event->core] = FALSE;
+  hass_virtual_vacate (w, (guint)event->core);
   worker->now_ns = w->clock;
   hass_graph_end_task (w->job, worker, event->begin);
 }

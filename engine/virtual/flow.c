@@ -67,7 +67,7 @@ begin (HassVirtualWorld *w, guint core, HassBatch *batch)
               + batch_work (w, core, batch) / hass_virtual_core_rate (w, stage)
                     * hass_virtual_noise (w) * w->slower[job->cpu];
   hass_stream_note_running (hass_stream_of (job), &job->workers[core], batch);
-  w->core_busy[core] = TRUE;
+  hass_virtual_occupy (w, core);
   w->batches[core] = batch;
   hass_virtual_loop_begin (w, core, stage, MAX (ns, 1));
   hass_virtual_push (
@@ -85,7 +85,7 @@ feed_cores (HassVirtualWorld *w)
   HassStream *stream = hass_stream_of (job);
   guint64 waiting = hass_stream_n_waiting (stream);
   gboolean any = FALSE;
-  for (guint c = 0; c < job->n_cores; c++)
+  for (guint c = 0; w->n_busy < job->n_cores && c < job->n_cores; c++)
     {
       HassWorker *worker = &job->workers[c];
       if (w->core_busy[c])
@@ -107,7 +107,7 @@ core_done (HassVirtualWorld *w, const HassVirtualDue *event)
   HassStream *stream = hass_stream_of (job);
   HassWorker *worker = &job->workers[event->core];
   HassBatch *batch = w->batches[event->core];
-  w->core_busy[event->core] = FALSE;
+  hass_virtual_vacate (w, (guint)event->core);
   hass_virtual_loop_end (w, (guint)event->core);
   worker->now_ns = w->clock;
   if (!computes_first (job, hass_batch_stage (batch)))

@@ -52,12 +52,9 @@ hass_virtual_loop_end (HassVirtualWorld *w, guint core)
 void
 hass_virtual_help (HassVirtualWorld *w)
 {
-  guint idle = 0, loops = 0;
+  guint idle = w->job->n_cores - w->n_busy, loops = 0;
   for (guint c = 0; c < w->job->n_cores; c++)
-    {
-      idle += !w->core_busy[c];
-      loops += w->loops[c].efficiency > 0;
-    }
+    loops += w->loops[c].efficiency > 0;
   for (guint c = 0; loops > 0 && c < w->job->n_cores; c++)
     {
       HassVirtualLoop *loop = &w->loops[c];

@@ -118,8 +118,9 @@ struct HassVirtualWorld
   gboolean changed; /* dataflow: devices, or cores, may find something to do */
   gboolean saturated; /* an event would have come after that end */
   guint64 n_events;
-  GArray *heap; /* HassVirtualDue */
-  gboolean *core_busy;
+  GArray *heap;               /* HassVirtualDue */
+  gboolean *core_busy;        /* [cores] */
+  guint n_busy;               /* cores that are busy */
   struct HassBatch **batches; /* pipeline: [cores], what each computes */
   HassVirtualLoop *loops;     /* pipeline: [cores] */
   guint n_wakes;              /* times without an event, see course.c */
@@ -222,6 +223,20 @@ double hass_virtual_token_work (const HassVirtualWorld *w, guint stage,
 double hass_virtual_core_rate (const HassVirtualWorld *w, guint stage);
 double hass_virtual_flow_kernel_ns (HassVirtualGpu *gpu, gsize n);
 void hass_virtual_check_stop (HassVirtualWorld *w);
+
+static inline void
+hass_virtual_occupy (HassVirtualWorld *w, guint core)
+{
+  w->core_busy[core] = TRUE;
+  w->n_busy++;
+}
+
+static inline void
+hass_virtual_vacate (HassVirtualWorld *w, guint core)
+{
+  w->core_busy[core] = FALSE;
+  w->n_busy--;
+}
 
 /* gpu.c */
 void hass_virtual_gpu_init (HassVirtualGpu *gpu, HassVirtualWorld *w, guint g);

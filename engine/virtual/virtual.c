@@ -36,7 +36,7 @@ feed_cores (HassVirtualWorld *w, HassSlot *running)
 {
   HassJob *job = w->job;
   gboolean any = FALSE;
-  for (guint c = 0; c < job->n_cores; c++)
+  for (guint c = 0; w->n_busy < job->n_cores && c < job->n_cores; c++)
     {
       if (w->core_busy[c] || w->clock < w->core_begins[c])
         continue;
@@ -56,7 +56,7 @@ feed_cores (HassVirtualWorld *w, HassSlot *running)
           = worker->unit_ns > 0 ? 0.5 * (worker->unit_ns + ns / e.n) : ns / e.n;
       worker->last_chunk = e.n;
       job->totals[job->cpu].cost += cost;
-      w->core_busy[c] = TRUE;
+      hass_virtual_occupy (w, c);
       gint64 end = hass_virtual_later (w, w->clock, MAX (ns, 1));
       hass_virtual_push (w, (HassVirtualDue){ .t = end,
                                               .core = (gint)c,
@@ -115,7 +115,7 @@ core_done (HassVirtualWorld *w, const HassVirtualDue *event)
   HassJob *job = w->job;
   HassSlot *slot = event->slot;
   HassWorker *worker = &job->workers[event->core];
-  w->core_busy[event->core] = FALSE;
+  hass_virtual_vacate (w, (guint)event->core);
   HassDone done = hass_execute (job, worker, slot, event->extent, job->dry);
   HASS_ANNOUNCE (job, pulled,
                  &(HassPulled){ .round = &slot->round,
