@@ -192,6 +192,28 @@ seeds (void)
     }
 }
 
+/* The limit counts the time of all rounds together, as the makespan does. */
+static void
+is_late_past_the_limit (void)
+{
+  g_autoptr (SimCase) c
+      = sim_test_case (MACHINE, "[workload]\nunits = 40000\n", 3, NULL, 0);
+  HassSimResult *free_run = run (c, "auto");
+  double ms = free_run->makespan_ns / 1e6;
+  CU_ASSERT_TRUE (ms > 10);
+  c->most_ms = (gint64)floor (ms);
+  HassSimResult *late = sim_run (c, "auto", NULL);
+  CU_ASSERT_TRUE (late->refused && late->late && !late->unfit);
+  CU_ASSERT_EQUAL (late->n_rounds, 2);
+  c->most_ms = (gint64)floor (ms) + 1;
+  HassSimResult *in_time = run (c, "auto");
+  CU_ASSERT_FALSE (in_time->late);
+  CU_ASSERT_EQUAL (in_time->makespan_ns, free_run->makespan_ns);
+  sim_result_free (free_run);
+  sim_result_free (late);
+  sim_result_free (in_time);
+}
+
 HASS_TEST_SUITE (sim_run,
                  { "entry copies and merges cost what they should",
                    entry_and_merge },
@@ -201,4 +223,7 @@ HASS_TEST_SUITE (sim_run,
                  { "a lost GPU loses no unit, under any strategy", lost },
                  { "what a lost GPU has in flight fails at once",
                    lost_at_a_time },
-                 { "the same seed gives the same run", seeds })
+                 { "the same seed gives the same run", seeds },
+                 { "a run is late if its rounds take longer than the case "
+                   "allows",
+                   is_late_past_the_limit })

@@ -145,8 +145,10 @@ sim_run (const SimCase *c, const char *strategy, const char *trace)
   r->of = c;
   r->rounds = g_new0 (SimRound, MAX (c->rounds, 1));
   make_loads (&run);
-  HassRunOptions options
-      = { .dry = TRUE, .seed = c->seed, .trace = trace ? trace : "" };
+  HassRunOptions options = { .dry = TRUE,
+                             .seed = c->seed,
+                             .deadline_ms = c->most_ms,
+                             .trace = trace ? trace : "" };
   HassFarm farm = { .name = w->name,
                     .kind = w->farm,
                     .cost = w->cost,
@@ -175,6 +177,7 @@ sim_run (const SimCase *c, const char *strategy, const char *trace)
     {
       r->refused = g_strdup (error->message);
       r->unfit = strstr (error->message, "does not serve") != NULL;
+      r->late = g_error_matches (error, HASS_ERROR, HASS_ERROR_DEADLINE);
       g_clear_error (&error);
     }
   g_free (run.loads);

@@ -133,6 +133,7 @@ typedef struct
   double *bound_ns;  /* [rounds] */
   double *static_ns; /* [rounds] of the best static split; NULL: not computed */
   char *static_split; /* its strategy specification */
+  gint64 most_ms; /* of all rounds of a run, which is late then; 0: no limit */
 } SimCase;
 
 /* Takes over the workload and the platform. */
@@ -190,6 +191,7 @@ typedef struct HassSimResult
   const SimCase *of; /* not owned */
   char *refused;     /* why it did not run, or NULL */
   gboolean unfit;    /* the strategy does not serve this kind of farm */
+  gboolean late;     /* it took longer than the case allows */
   guint n_rounds;
   SimRound *rounds; /* [n_rounds] */
 
