@@ -110,6 +110,7 @@ hass_feeder_finish_locked (HassFeeder *f, HassFeederGrant *grant, gint64 end_ns)
   if (grant->n_parts > 0 || grant->rest.n > 0)
     return;
   grant->busy = FALSE;
+  f->n_grants--;
   f->part_units = 0;
   grant->told.end_ns = end_ns;
   grant->told.failed = grant->failed;
@@ -190,8 +191,10 @@ drop_rest (HassFeeder *f, HassFeederGrant *grant, gint64 now_ns)
 HassFeed
 hass_feeder_next (HassFeeder *f, gint64 now_ns, HassFeederPart **part)
 {
-  HassFeederGrant *grant = grant_with_rest (f);
   gboolean stopping = hass_job_stopping (f->job);
+  if (f->n_grants == 0) /* nor any part, so none of the entries is looked at */
+    return stopping ? HASS_FEED_NOTHING : HASS_FEED_ASK;
+  HassFeederGrant *grant = grant_with_rest (f);
   if (grant && (stopping || is_lost (f)))
     {
       drop_rest (f, grant, now_ns);
@@ -220,6 +223,7 @@ hass_feeder_grant (HassFeeder *f, HassSlot *round, HassExtent extent,
                            = { .device = f->d,
                                .grant_ns = now_ns,
                                .start_ns = MAX (now_ns, f->last_end_ns) } };
+  f->n_grants++;
 }
 
 void

@@ -93,6 +93,7 @@ typedef struct
  * @d: index of the device.
  * @worker: the worker context for the device's results.
  * @depth: most parts in flight, a property of the device.
+ * @n_grants: grants that are not complete.
  * @n_in_flight: parts that the device has accepted and not returned.
  * @n_failures: parts in a row that have failed.
  * @enough: number of parts in flight that keep the device busy, at most @depth.
@@ -117,7 +118,7 @@ typedef struct
   HassWorker *worker;
   HassFeederGrant *grants; /* [depth] */
   HassFeederPart *parts;   /* [depth] */
-  guint depth, n_in_flight, n_failures, enough;
+  guint depth, n_grants, n_in_flight, n_failures, enough;
   guint64 part_bytes;
   guint32 part_units;
   gboolean alone, few_copies, busy_times;

@@ -88,12 +88,6 @@ hass_virtual_pass_gap (HassVirtualWorld *w)
   w->clock = hass_virtual_later (w, w->clock, floor (w->model->gap_ns[number]));
 }
 
-gboolean
-hass_virtual_is_open (const HassVirtualWorld *w, guint d)
-{
-  return w->clock >= w->open_ns[d];
-}
-
 /* Sets when each core and each GPU joins the round that has begun, and queues a
    wake-up at these times, so that the clock stops there. */
 static void

@@ -274,7 +274,12 @@ extern const HassVirtualCourse hass_virtual_flow, hass_virtual_dataflow;
 void hass_virtual_announce_times (HassVirtualWorld *w);
 void hass_virtual_pass_gap (HassVirtualWorld *w);
 void hass_virtual_round_begins (HassVirtualWorld *w, const HassSlot *slot);
-gboolean hass_virtual_is_open (const HassVirtualWorld *w, guint d);
+static inline gboolean
+hass_virtual_is_open (const HassVirtualWorld *w, guint d)
+{
+  return w->clock >= w->open_ns[d];
+}
+
 void hass_virtual_let_happen (HassVirtualWorld *w, const HassSlot *slot);
 void hass_virtual_finished (HassVirtualWorld *w, HassSlot *slot, guint32 n);
 void hass_virtual_tell_of_round (HassVirtualWorld *w, const HassRound *round);
