@@ -11,11 +11,14 @@
 #include "json-private.h"
 
 #include <json-glib/json-glib.h>
+#include <math.h>
 #include <string.h>
 
 /* Rows of a record (pulls or parts) in one line of the file, so that lines stay
    readable. A guess. */
 #define ROWS_A_LINE 32
+/* Below this, all whole numbers are doubles: 2^53. */
+#define EXACT 9007199254740992.0
 
 static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
 static GHashTable *files; /* paths begun by this process; files_lock */
@@ -156,37 +159,78 @@ append_number (GString *out, const char *format, double value)
   g_string_append (out, json_number (text, format, value));
 }
 
+/* Rows are many, and digits by printf would take most of the time of a record.
+ */
+static void
+append_uint (GString *out, guint64 n)
+{
+  char text[20]; /* the digits of G_MAXUINT64 */
+  char *first = text + sizeof text;
+  do
+    *--first = (char)('0' + n % 10);
+  while ((n /= 10) > 0);
+  g_string_append_len (out, first, text + sizeof text - first);
+}
+
+static void
+append_int (GString *out, gint64 n)
+{
+  if (n < 0)
+    g_string_append_c (out, '-');
+  append_uint (out, n < 0 ? -(guint64)n : (guint64)n);
+}
+
 static void
 append_ns (GString *out, double ns)
 {
-  append_number (out, "%.0f", ns);
-  g_string_append_c (out, ',');
+  if (fabs (ns) < EXACT)
+    append_int (out, (gint64)rint (ns));
+  else
+    append_number (out, "%.0f", ns);
+}
+
+/* Appends @value with ten digits at most. */
+static void
+append_work (GString *out, double value)
+{
+  if (fabs (value) < 1e10 && value == rint (value))
+    append_int (out, (gint64)value);
+  else
+    append_number (out, "%.10g", value);
 }
 
 static void
 append_row (GString *out, gint64 t0, const HassRecordRow *r, gboolean device)
 {
-  g_string_append_printf (out,
-                          "[%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT
-                          ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",",
-                          r->first, r->last - r->first, r->units, r->n);
-  if (device)
-    g_string_append_printf (out, "%" G_GINT64_FORMAT ",", r->grant_ns - t0);
-  g_string_append_printf (out, "%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",",
-                          r->begin_ns - t0, r->end_ns - t0);
-  append_ns (out, r->busy_ns);
-  if (device)
+  const guint64 units[] = { r->first, r->last - r->first, r->units, r->n };
+  const gint64 times[] = { r->grant_ns - t0, r->begin_ns - t0, r->end_ns - t0 };
+  const double spans[]
+      = { r->busy_ns, r->h2d_ns, r->kernel_ns, r->d2h_ns, r->host_ns };
+  const guint64 rest[] = { r->elements, r->in_bytes, r->out_bytes, !r->failed };
+  guint n_spans = device ? G_N_ELEMENTS (spans) : 1;
+  for (guint i = 0; i < G_N_ELEMENTS (units); i++)
     {
-      append_ns (out, r->h2d_ns);
-      append_ns (out, r->kernel_ns);
-      append_ns (out, r->d2h_ns);
-      append_ns (out, r->host_ns);
+      g_string_append_c (out, i == 0 ? '[' : ',');
+      append_uint (out, units[i]);
     }
-  append_number (out, "%.10g", r->work);
-  g_string_append_printf (out,
-                          ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT
-                          ",%" G_GUINT64_FORMAT ",%d]",
-                          r->elements, r->in_bytes, r->out_bytes, !r->failed);
+  for (guint i = device ? 0 : 1; i < G_N_ELEMENTS (times); i++)
+    {
+      g_string_append_c (out, ',');
+      append_int (out, times[i]);
+    }
+  for (guint i = 0; i < n_spans; i++)
+    {
+      g_string_append_c (out, ',');
+      append_ns (out, spans[i]);
+    }
+  g_string_append_c (out, ',');
+  append_work (out, r->work);
+  for (guint i = 0; i < G_N_ELEMENTS (rest); i++)
+    {
+      g_string_append_c (out, ',');
+      append_uint (out, rest[i]);
+    }
+  g_string_append_c (out, ']');
 }
 
 static void
