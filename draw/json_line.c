@@ -11,8 +11,6 @@
    Thread safety: see json_line.h. */
 #include "json_line.h"
 
-#include <string.h>
-
 #include "hass/error.h"
 
 /* Returns: the character after the string that begins at @text. */
@@ -23,6 +21,31 @@ after_string (const char *text)
     if (*text == '\\' && text[1])
       text++;
   return *text ? text + 1 : text;
+}
+
+/* Returns: whether the character may stand in JSON outside of strings. */
+static gboolean
+may_stand (char c)
+{
+  switch (c)
+    {
+    case '[':
+    case ']':
+    case '{':
+    case '}':
+    case ':':
+    case ',':
+    case '+':
+    case '-':
+    case '.':
+    case ' ':
+    case '\t':
+    case '\r':
+    case '\n':
+      return TRUE;
+    default:
+      return g_ascii_isalnum (c);
+    }
 }
 
 /* Refuses the character, as json-glib would or should. */
@@ -49,7 +72,7 @@ check_nesting (const char *text, GError **error)
           p = after_string (p);
           continue;
         }
-      if (!g_ascii_isalnum (*p) && !strchr ("[]{}:,+-. \t\r\n", *p))
+      if (!may_stand (*p))
         return refuse (text, p, error);
       if (*p == '[' || *p == '{')
         depth++;
