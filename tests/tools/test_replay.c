@@ -52,7 +52,7 @@ typedef struct
   guint64 seed;
 } Case;
 
-#define UNITS 3000
+#define UNITS 1500
 #define LOADS 4 /* of a partition farm */
 
 /* Records a farm in virtual time. Returns the file, to be unlinked and
@@ -71,8 +71,8 @@ recorded (const Case *c, gboolean *ok)
     {
       double spread
           = c->cost == HASS_COST_EQUAL ? 1 : exp (2 * g_rand_double (rand) - 1);
-      loads[i] = (HassLoad){ .size = partition ? 100000 : 16,
-                             .input_bytes = partition ? 100000 : 160,
+      loads[i] = (HassLoad){ .size = partition ? 50000 : 16,
+                             .input_bytes = partition ? 50000 : 160,
                              .cost = partition ? 0 : (float)(40 * spread) };
     }
   HassDataFarm f = HASS_DATA_FARM_INIT;
