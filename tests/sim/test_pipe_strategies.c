@@ -198,20 +198,20 @@ solves_as_glpk (void)
     }
 }
 
-/* The geometric mean, the least and the greatest over cases of a seed of bound
-   / makespan. */
+/* The geometric mean, the least and the greatest of bound / makespan, over the
+   first @n cases of a seed or one of @one_of of them. */
 typedef struct
 {
   double mean, worst, best;
 } Efficiency;
 
 static Efficiency
-efficiency (const char *strategy, guint64 seed, guint n)
+efficiency (const char *strategy, guint64 seed, guint n, guint one_of)
 {
   Efficiency all = { .worst = 1e9 };
   double sum = 0;
   guint ran = 0;
-  for (guint i = 0; i < n; i += ONE_OF, ran++)
+  for (guint i = 0; i < n; i += one_of, ran++)
     {
       g_autoptr (SimPipeCase) c = sim_pipe_random (seed, i);
       SimPipeOptions options = { .strategy = strategy };
@@ -228,8 +228,8 @@ efficiency (const char *strategy, guint64 seed, guint n)
   return all;
 }
 
-/* pipe-greedy fuses whatever it can, so its runs would show a bound that knows
-   nothing of that. */
+/* Of pipe-greedy some runs are enough: its best is that of all 50, and that the
+   bound knows of fused stages is for test_pipe_bound.c. */
 static void
 comes_near_the_bound (void)
 {
@@ -240,9 +240,9 @@ comes_near_the_bound (void)
     }
   const char *cases = g_getenv ("TEST_PIPELINES");
   guint n = cases ? (guint)g_ascii_strtoull (cases, NULL, 10) : 50;
-  Efficiency tuned = efficiency ("pipe-auto", JUDGE_SEED, n);
-  Efficiency lp = efficiency ("pipe-lp", JUDGE_SEED, n);
-  Efficiency greedy = efficiency ("pipe-greedy", JUDGE_SEED, n);
+  Efficiency tuned = efficiency ("pipe-auto", JUDGE_SEED, n, ONE_OF);
+  Efficiency lp = efficiency ("pipe-lp", JUDGE_SEED, n, ONE_OF);
+  Efficiency greedy = efficiency ("pipe-greedy", JUDGE_SEED, n, 4 * ONE_OF);
   printf ("\n    %u pipelines, %.1f %% of the bound, worst %.1f ...", n,
           100 * tuned.mean, 100 * tuned.worst);
   CU_ASSERT_TRUE (tuned.mean >= 0.94 && tuned.worst >= 0.65);
