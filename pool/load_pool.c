@@ -63,7 +63,8 @@ struct HassLoadPool
   _Alignas(HASS_CACHE_LINE) guint64 head;
   guint64 until; /* there was room for loads before this position */
   guint64 bytes_in;
-  gsize refused; /* bytes of the load that was refused last */
+  guint64 bytes_until; /* there was room for bytes up to this sum */
+  gsize refused;       /* bytes of the load that was refused last */
 
   /* Written by the generator, read by the thread that begins rounds. */
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 published;
@@ -213,13 +214,18 @@ room_for (HassLoadPool *pool, gsize bytes)
         return FALSE;
       pool->until = pool->head + n;
     }
-  if (bytes == 0)
+  if (bytes <= pool->bytes_until - pool->bytes_in)
     return TRUE;
+  /* Relaxed: a number; `freed` orders the use of the slots. */
   guint64 held
       = pool->bytes_in
         - atomic_load_explicit (&pool->bytes_out, memory_order_relaxed);
-  return held == 0 || held + bytes <= pool->max_bytes
-         || (held + bytes <= pool->wide_bytes && is_wide (pool));
+  guint64 left = pool->max_bytes - MIN (held, pool->max_bytes);
+  if (bytes > left && held > 0
+      && !(held + bytes <= pool->wide_bytes && is_wide (pool)))
+    return FALSE;
+  pool->bytes_until = pool->bytes_in + MAX (left, bytes);
+  return TRUE;
 }
 
 /* Called by the generator only. Returns: whether the generator may continue
@@ -240,34 +246,52 @@ hass_load_pool_largest (const HassLoadPool *pool)
   return atomic_load_explicit (&pool->largest, memory_order_relaxed);
 }
 
+/* Adds a copy of the load to the ring, where there is room for it. */
+static inline void
+put (HassLoadPool *pool, const HassLoad *load)
+{
+  guint64 head = pool->head;
+  gsize bytes = load->input_bytes;
+  pool->ring[head & pool->mask] = *load;
+  pool->bytes_in += bytes;
+  if (G_UNLIKELY (bytes > hass_load_pool_largest (pool)))
+    atomic_store_explicit (&pool->largest, bytes, memory_order_relaxed);
+  /* A core that goes to sleep announces this and then checks `published`
+     again, so this store and the later check for sleepers must not be
+     reordered: see fence.h. The release makes the load visible to a thread
+     that reads the new counter. */
+  pool->head = ++head;
+  if (G_LIKELY (pool->light))
+    {
+      atomic_store_explicit (&pool->published, head, memory_order_release);
+      atomic_signal_fence (memory_order_seq_cst);
+    }
+  else
+    atomic_store_explicit (&pool->published, head, memory_order_seq_cst);
+}
+
+/* hass_load_pool_emit() where it is not known that there is room. */
+static G_GNUC_NO_INLINE gboolean
+put_if_room (HassLoadPool *pool, const HassLoad *load)
+{
+  if (!room_for (pool, load->input_bytes))
+    {
+      pool->refused = load->input_bytes;
+      return FALSE;
+    }
+  put (pool, load);
+  return TRUE;
+}
+
 /* Called by the generator only: adds a copy of the load to the ring. Returns:
    FALSE if the pool is full. */
 gboolean
 hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
 {
-  if (G_UNLIKELY (!room_for (pool, load->input_bytes)))
-    {
-      pool->refused = load->input_bytes;
-      return FALSE;
-    }
-  pool->ring[pool->head & pool->mask] = *load;
-  pool->bytes_in += load->input_bytes;
-  if (G_UNLIKELY (load->input_bytes > hass_load_pool_largest (pool)))
-    atomic_store_explicit (&pool->largest, load->input_bytes,
-                           memory_order_relaxed);
-  /* A core that goes to sleep announces this and then checks `published`
-     again, so this store and the later check for sleepers must not be
-     reordered: see fence.h. The release makes the load visible to a thread
-     that reads the new counter. */
-  pool->head++;
-  if (G_LIKELY (pool->light))
-    {
-      atomic_store_explicit (&pool->published, pool->head,
-                             memory_order_release);
-      atomic_signal_fence (memory_order_seq_cst);
-    }
-  else
-    atomic_store_explicit (&pool->published, pool->head, memory_order_seq_cst);
+  if (G_UNLIKELY (pool->head >= pool->until
+                  || load->input_bytes > pool->bytes_until - pool->bytes_in))
+    return put_if_room (pool, load);
+  put (pool, load);
   return TRUE;
 }
 

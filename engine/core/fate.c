@@ -217,7 +217,7 @@ gboolean
 hass_emitter_is_generating (HassEmitter *emitter, const char *function)
 {
   HassJob *job = emitter ? emitter->job : NULL;
-  if (G_LIKELY (emitter && pthread_equal (pthread_self (), emitter->owner)
+  if (G_LIKELY (emitter && emitter->owner == &hass_callback
                 && emitter->emits != HASS_EMITS_NOTHING))
     return TRUE;
   if (job)

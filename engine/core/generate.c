@@ -10,11 +10,16 @@
 #include "job-private.h"
 #include "pool/callback_error.h"
 
+static inline gboolean
+is_generating (const HassEmitter *emitter, HassEmits emits)
+{
+  return emitter && emitter->owner == &hass_callback && emitter->emits == emits;
+}
+
 static gboolean
 may_emit (HassEmitter *emitter, HassEmits emits, const char *function)
 {
-  if (G_UNLIKELY (!emitter || !pthread_equal (pthread_self (), emitter->owner)
-                  || emitter->emits != emits))
+  if (!is_generating (emitter, emits))
     return hass_emitter_is_generating (emitter, function)
            && hass_job_takes (emitter->job, emits == HASS_EMITS_TASKS,
                               function);
@@ -64,11 +69,11 @@ hass_emitter_make_room (HassEmitter *emitter)
 /* Announces loads that have entered the pool. If the calling thread is wanted
    for work, it computes until it no longer is; if it is the only one, until
    nothing is left. */
-static void
+static G_GNUC_NO_INLINE void
 announce (HassEmitter *emitter)
 {
   HassJob *job = emitter->job;
-  job->engine->loads_came (job);
+  hass_job_loads_came (job);
   /* Relaxed: a hint; a later emission sees it. */
   if (G_UNLIKELY (
           job->flows_at_once
@@ -90,8 +95,10 @@ pass (HassEmitter *emitter, const HassLoad *load)
   job->phases.room_ns += only->now_ns - begin;
 }
 
-gboolean
-hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
+/* hass_emitter_emit() of a load with which there is more to do than to put it
+   into the pool. */
+static G_GNUC_NO_INLINE gboolean
+emit (HassEmitter *emitter, const HassLoad *load)
 {
   if (!may_emit (emitter, HASS_EMITS_LOADS, "hass_emitter_emit"))
     return FALSE;
@@ -113,6 +120,25 @@ hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
 }
 
 gboolean
+hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
+{
+  /* The way of most loads: it writes nothing but the pool, and reads nothing
+     that other threads write often. */
+  HassJob *job;
+  if (G_UNLIKELY (!is_generating (emitter, HASS_EMITS_LOADS)
+                  || (job = emitter->job)->deadline_ns > 0
+                  || hass_job_stopping (job) || job->flows_at_once
+                  || load->flags & HASS_LOAD_BUFFER
+                  || !hass_load_pool_emit (job->pool, load)))
+    return emit (emitter, load);
+  if (G_UNLIKELY (
+          hass_job_is_told (job)
+          || atomic_load_explicit (&job->caller_wanted, memory_order_relaxed)))
+    announce (emitter);
+  return TRUE;
+}
+
+gboolean
 hass_engine_emit_task (HassEmitter *emitter, HassLoad *load)
 {
   if (!may_emit (emitter, HASS_EMITS_TASKS, "hass_emitter_emit_task"))
@@ -123,7 +149,7 @@ hass_engine_emit_task (HassEmitter *emitter, HassLoad *load)
   while (G_UNLIKELY (!hass_load_pool_emit (job->pool, load)))
     if (!hass_emitter_make_room (emitter))
       return FALSE; /* the copy is freed with the farm, which stops */
-  job->engine->loads_came (job);
+  hass_job_loads_came (job);
   return TRUE;
 }
 
@@ -162,7 +188,7 @@ hass_job_generate (HassJob *job)
   const HassFarm *farm = job->farm;
   HassEmitter *emitter = &job->handles->emitter;
   *emitter = (HassEmitter){ .job = job,
-                            .owner = pthread_self (),
+                            .owner = &hass_callback,
                             .emits = hass_farm_takes_tasks (farm)
                                          ? HASS_EMITS_TASKS
                                          : HASS_EMITS_LOADS };

@@ -43,7 +43,6 @@
    other cores: it would cost mostly contention for the range. A guess. */
 #define HASS_PULL_NS 2000
 
-typedef struct HassJob HassJob;
 struct HassSamplers;
 
 /* Whether the strategy may be asked for a device in a round. Under the decision
@@ -101,58 +100,6 @@ typedef struct HassSlot
   gboolean not_for_cores; /* pipeline: the stage has no CPU worker */
 } HassSlot;
 
-/* Memory for copies of emitted tasks, at the end of a chunk; see copies.c. */
-typedef struct HassCopyChunk HassCopyChunk;
-typedef struct
-{
-  guint8 *next;
-  guint n_left; /* number of copies that fit from @next on */
-} HassCopier;
-
-/* A worker context: what the callbacks that run on one core, or for the bundles
-   of one device, get as their HassWorker. Only the context's thread uses it,
-   except where stated. */
-struct _HassWorker
-{
-  _Alignas(HASS_CACHE_LINE) HassJob *job; /* NULL: its farm has ended */
-  guint index;
-  guint counter; /* index of its counter in every round */
-  /* results emitted by the current pull or bundle, or NULL */
-  HassRun *run;
-  const HassBlock *unit; /* the unit that the callback computes, or NULL */
-  gboolean has_result;   /* the current unit has emitted a result */
-  /* loads that the current pull or bundle has emitted (HassLoad) */
-  GArray *nested;
-  HassCopier copier; /* memory for the copies of emitted tasks */
-  gpointer accumulator;
-  const _Atomic gboolean *unneeded; /* nobody needs the result; or NULL */
-  double unit_ns;  /* recent time of a unit, in ns; 0: unknown */
-  gint64 begin_ns; /* when the present pull or bundle began; 0: unknown */
-  /* earliest end of what the worker has computed last, and the latest of all
-     such ends, in ns from the farm's begin; see open.c */
-  double path_ns, longest_ns;
-  guint32 last_chunk; /* units of the last pull */
-  gint64 now_ns;      /* when the last pull ended; 0: look at the clock */
-  /* units that it has finished and not yet counted; see hass_job_settle() */
-  HassSlot *owed_to;
-  guint32 n_owed;
-  gint64 yielded_ns; /* when it last yielded its core to proxy threads */
-  /* core where it yielded last; < 0: it does not compute. All threads read. */
-  _Atomic int cpu;
-  /* the worker does not move to another core before move_at_ns; move_gap_ns is
-     the time between two moves, which doubles */
-  gint64 move_at_ns, move_gap_ns;
-  gint64 last_end_ns; /* as now_ns, but never reset */
-  /* For account.c, as the following: last_end_ns without the time for
-     delivering the results of that pull. */
-  gint64 computed_ns;
-  gint64 early_ns; /* busy before the generator had returned */
-  /* time for delivering results, or for waiting while another thread does */
-  gint64 collect_ns;
-  /* time of other threads in its loops; any thread */
-  _Atomic gint64 helped_ns;
-};
-
 /* Totals of units that have left a round, computed or failed. */
 typedef struct
 {
@@ -168,34 +115,6 @@ typedef struct
   /* the units belong to a grant that was counted as a bundle before */
   gboolean part;
 } HassDone;
-
-/* What an emitter accepts: it depends on the farm's kind, and on whether the
-   generator runs. */
-typedef enum
-{
-  HASS_EMITS_NOTHING, /* the generator does not run */
-  HASS_EMITS_LOADS,
-  HASS_EMITS_TASKS
-} HassEmits;
-
-struct _HassEmitter
-{
-  HassJob *job; /* NULL: its farm has ended */
-  pthread_t owner;
-  HassEmits emits; /* read and written by @owner only */
-  HassCopier copier;
-};
-
-/* The emitter and the workers that a farm's callbacks are given. Their memory
-   outlives the job, see handles.c. */
-typedef struct HassHandles HassHandles;
-struct HassHandles
-{
-  HassHandles *next;
-  guint capacity; /* length of @workers */
-  HassEmitter emitter;
-  HassWorker workers[];
-};
 
 /* Sums over the rounds so far for one device. Under the decision lock. */
 typedef struct
@@ -255,8 +174,9 @@ typedef struct
   /* Called when a load is emitted while the pool is full: computes until there
      is room. FALSE: the farm is stopping. */
   gboolean (*make_room) (HassJob *job);
-  /* Called when loads have entered the pool (loads_came) or the ready set
-     (joined), and when something else that threads sleep for has changed. */
+  /* Called when loads have entered the pool (loads_came, see
+     hass_job_loads_came()) or the ready set (joined), and when something else
+     that threads sleep for has changed. */
   void (*loads_came) (HassJob *job), (*joined) (HassJob *job);
   void (*changed) (HassJob *job);
   /* (nullable): what it costs the worker to have another core compute, in ns */
@@ -299,7 +219,18 @@ struct HassJob
   gpointer flow;   /* the HassStream or HassGraph; NULL: rounds */
   gpointer driver; /* the engine's own state: HassLive or the virtual one's */
   gboolean flows_at_once; /* what is emitted passes all stages before more is */
+  /* the engine is told of loads while fewer cores than this are @inside; 0:
+     never */
+  guint told_below;
   _Alignas(HASS_CACHE_LINE) HassEvent event;
+
+  /* What each emission reads, written by rare events. */
+  /* cores besides the calling thread that compute for the job or are on their
+     way */
+  _Alignas(HASS_CACHE_LINE) _Atomic guint inside;
+  /* a pipeline has work for the calling thread alone; a hint for its emitter */
+  _Atomic gboolean caller_wanted;
+  _Atomic gboolean stop;
 
   _Alignas(HASS_CACHE_LINE) _Atomic (HassSlot *) current;
   /* the open round that loads join, or NULL */
@@ -310,12 +241,9 @@ struct HassJob
   /* the generating thread found no room in the pool; it slept meanwhile, so
      units that end have to wake it, as they may make room */
   _Atomic gboolean full, awaits_units;
-  /* a pipeline has work for the calling thread alone; a hint for its emitter */
-  _Atomic gboolean caller_wanted;
   _Atomic gboolean alone; /* cores are: no other device is started for now */
-  _Atomic gboolean stop;
-  _Atomic guint n_ended; /* slots in the state ENDED */
-  _Atomic guint n_taken; /* number of slots in use */
+  _Atomic guint n_ended;  /* slots in the state ENDED */
+  _Atomic guint n_taken;  /* number of slots in use */
   /* units of all rounds begun so far; written under the decision lock */
   _Atomic guint64 n_units;
 
@@ -370,6 +298,25 @@ hass_job_stopping (HassJob *job)
   /* Relaxed: the flag only ends loops early; the threads' data is ordered by
      locks. */
   return atomic_load_explicit (&job->stop, memory_order_relaxed);
+}
+
+/* Returns: TRUE if the engine is to be told that loads have entered the pool:
+   so few cores compute that it may let in another. */
+static inline gboolean
+hass_job_is_told (const HassJob *job)
+{
+  /* Sequentially consistent, as is the subtraction of a core that leaves: see
+     hass_load_pool_emit(). */
+  return atomic_load_explicit (&job->inside, memory_order_seq_cst)
+         < job->told_below;
+}
+
+/* Announces loads that have entered the pool. */
+static inline void
+hass_job_loads_came (HassJob *job)
+{
+  if (G_UNLIKELY (hass_job_is_told (job)))
+    job->engine->loads_came (job);
 }
 
 static inline gboolean

@@ -226,7 +226,7 @@ hass_ready_take (HassGraph *graph, guint worker, guint32 *tasks)
     push (&w->queue, entries[i]);
   /* A core may have left when it found these tasks in no queue. */
   if (n > n_now)
-    graph->job->engine->loads_came (graph->job);
+    hass_job_loads_came (graph->job);
   return n_now;
 }
 

@@ -291,7 +291,7 @@ tell (HassGraph *graph, const HassHand *hand)
   if (atomic_load_explicit (&job->event.sleepers, memory_order_relaxed) > 0)
     job->engine->changed (job);
   else if (hand->n_given > 0)
-    job->engine->loads_came (job);
+    hass_job_loads_came (job);
 }
 
 /* Computes a task, then one of those that it has made ready, and so on.

@@ -262,7 +262,7 @@ publish (HassGraph *graph, HassGraphTask *task, guint waits)
              == BIAS - (gint)waits)
     {
       hass_task_ready (graph, 0, task);
-      graph->job->engine->loads_came (graph->job);
+      hass_job_loads_came (graph->job);
     }
 }
 

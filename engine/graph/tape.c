@@ -313,7 +313,7 @@ start (HassTape *tape, HassGraph *graph)
     if (tape->pending[t] == 0)
       {
         hass_task_ready (graph, 0, &graph->tasks[t]);
-        graph->job->engine->loads_came (graph->job);
+        hass_job_loads_came (graph->job);
       }
 }
 

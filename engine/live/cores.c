@@ -141,7 +141,7 @@ hass_live_core_task (gpointer data)
       hass_yield_leave (worker);
       leave_seat (live, index);
       guint inside
-          = atomic_fetch_sub_explicit (&live->inside, 1, memory_order_seq_cst);
+          = atomic_fetch_sub_explicit (&job->inside, 1, memory_order_seq_cst);
       /* A load that is published while this core leaves may let no core in and
          yet be missed below. If others are in and awake, they look for loads
          before they leave, the last of them behind the fence, which interrupts

@@ -28,7 +28,7 @@ static void
 let_in_more (HassJob *job)
 {
   HassLive *live = job->driver;
-  if (atomic_load_explicit (&live->inside, memory_order_relaxed)
+  if (atomic_load_explicit (&job->inside, memory_order_relaxed)
           < live->n_helpers
       && hass_stream_has_work (job, FALSE, 0))
     hass_live_let_in (job);

@@ -111,9 +111,8 @@ typedef struct
   _Atomic gboolean over;
   /* notified when @over has become TRUE */
   HassEvent end;
-  /* helpers at work or on their way */
-  _Alignas(HASS_CACHE_LINE) _Atomic guint inside;
-  _Atomic guint coming;
+  /* of the cores HassJob.inside, those on their way */
+  _Alignas(HASS_CACHE_LINE) _Atomic guint coming;
   /* when idle cores should ask the strategy again, a hint; 0: need not */
   _Atomic gint64 again_ns;
   _Atomic gboolean has_asker; /* a helper sleeps until again_ns */
@@ -134,12 +133,12 @@ void hass_live_joined (HassJob *job);
 gint64 hass_live_waking_ns (HassJob *job, const HassWorker *worker);
 
 /* Lets one more core into the farm, unless all are in. Inline, as it runs for
-   every load that is emitted. */
+   every pull that emits. */
 static inline void
 hass_live_let_in (HassJob *job)
 {
-  HassLive *live = job->driver;
-  guint inside = atomic_load_explicit (&live->inside, memory_order_seq_cst);
+  const HassLive *live = job->driver;
+  guint inside = atomic_load_explicit (&job->inside, memory_order_seq_cst);
   if (inside < live->n_helpers)
     hass_live_add_core (job, inside);
 }

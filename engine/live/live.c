@@ -112,6 +112,10 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
   /* The generator's thread is the only one, and the generator may block. */
   job->flows_at_once
       = live->course->waiting_ns && live->n_helpers == 0 && !live->has_proxies;
+  job->told_below
+      = live->proxies_begin || (live->course->waiting_ns && !live->n_helpers)
+            ? G_MAXUINT
+            : live->n_helpers;
   live->seats = g_array_new (FALSE, FALSE, sizeof (guint));
   for (guint i = live->n_helpers; i >= 1; i--)
     g_array_append_val (live->seats, i);

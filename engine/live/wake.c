@@ -23,7 +23,7 @@ hass_live_add_core (HassJob *job, guint inside)
   if (hass_job_stopping (job) || 2 * coming > inside)
     return;
   if (!atomic_compare_exchange_strong_explicit (
-          &live->inside, &inside, inside + 1, memory_order_seq_cst,
+          &job->inside, &inside, inside + 1, memory_order_seq_cst,
           memory_order_relaxed))
     return;
   atomic_fetch_add_explicit (&live->coming, 1, memory_order_relaxed);
@@ -81,7 +81,7 @@ hass_live_loads_came (HassJob *job)
   if (job->flows_at_once)
     return; /* the emission computes it */
   if (live->course->waiting_ns
-      && atomic_load_explicit (&live->inside, memory_order_seq_cst) == 0
+      && atomic_load_explicit (&job->inside, memory_order_seq_cst) == 0
       && (live->n_helpers > 0 || is_due (job)) && cheaper_here (job))
     {
       atomic_store_explicit (&job->caller_wanted, TRUE, memory_order_relaxed);
@@ -98,8 +98,7 @@ hass_live_loads_came (HassJob *job)
 gint64
 hass_live_waking_ns (HassJob *job, const HassWorker *worker)
 {
-  HassLive *live = job->driver;
-  guint others = atomic_load_explicit (&live->inside, memory_order_relaxed)
+  guint others = atomic_load_explicit (&job->inside, memory_order_relaxed)
                  - (worker->index > 0);
   return others > 0 ? 0 : hass_live_wake_ns;
 }

@@ -143,6 +143,45 @@ emit_three (HassEmitter *emitter, gpointer data, GError **error)
   return TRUE;
 }
 
+/* Returns: a job of one core whose generator is @generate; free with
+   end_job(). @farm: is filled in. */
+static HassJob *
+begin_job (const HassEngineOps *engine, HassGenerateFunc generate,
+           HassFarm *farm)
+{
+  static const HassRunOptions options = { .dry = TRUE };
+  HassDeviceTraits cpu = { .name = "cpu",
+                           .kind = HASS_DEVICE_CPU,
+                           .cores = 1,
+                           .width = 1,
+                           .max_in_flight = 1 };
+  HassDevice *none = NULL;
+  HassJobDevices of = { .devices = &cpu, .gpus = &none, .n_devices = 1 };
+  *farm = (HassFarm){ .name = "full",
+                      .kind = HASS_FARM_INDIVISIBLE,
+                      .generate = generate,
+                      .cpu_worker = compute,
+                      .collect = collect,
+                      .order = HASS_RESULTS_ORDERED,
+                      .pool_loads = 1024,
+                      .pool_bytes = LOAD_BYTES,
+                      .round_loads = 1024,
+                      .window = 1024,
+                      .strategy = "auto",
+                      .run = &options };
+  HassJob *job = hass_job_new (farm, engine, &of, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (job);
+  return job;
+}
+
+static void
+end_job (HassJob *job)
+{
+  hass_job_finish (job);
+  g_clear_error (&job->error);
+  hass_job_free (job);
+}
+
 static void
 wakes (void)
 {
@@ -150,33 +189,53 @@ wakes (void)
                                         .make_room = compute_both,
                                         .loads_came = nothing,
                                         .changed = woken };
-  HassDeviceTraits cpu = { .name = "cpu",
-                           .kind = HASS_DEVICE_CPU,
-                           .cores = 1,
-                           .width = 1,
-                           .max_in_flight = 1 };
-  HassDevice *none = NULL;
-  HassRunOptions options = { .dry = TRUE };
-  HassFarm farm = { .name = "full",
-                    .kind = HASS_FARM_INDIVISIBLE,
-                    .generate = emit_three,
-                    .cpu_worker = compute,
-                    .collect = collect,
-                    .order = HASS_RESULTS_ORDERED,
-                    .pool_loads = 1024,
-                    .pool_bytes = LOAD_BYTES,
-                    .round_loads = 1024,
-                    .window = 1024,
-                    .strategy = "auto",
-                    .run = &options };
-  HassJobDevices of = { .devices = &cpu, .gpus = &none, .n_devices = 1 };
-  HassJob *job = hass_job_new (&farm, &engine, &of, NULL);
-  CU_ASSERT_PTR_NOT_NULL_FATAL (job);
+  HassFarm farm;
+  HassJob *job = begin_job (&engine, emit_three, &farm);
   hass_job_generate (job);
   CU_ASSERT_EQUAL (n_full, 1);
-  hass_job_finish (job);
-  g_clear_error (&job->error);
-  hass_job_free (job);
+  end_job (job);
+}
+
+static guint n_told;
+
+static void
+tell (HassJob *job)
+{
+  (void)job;
+  n_told++;
+}
+
+/* Emits loads while one core may come, then while it is in. */
+static gboolean
+emit_beside_cores (HassEmitter *emitter, gpointer data, GError **error)
+{
+  const HassLoad load = { .size = 1 };
+  (void)data, (void)error;
+  CU_ASSERT_TRUE (hass_emitter_emit (emitter, &load));
+  CU_ASSERT_EQUAL (n_told, 1);
+  CU_ASSERT_TRUE (hass_emitter_emit_array (emitter, &load, 1));
+  CU_ASSERT_EQUAL (n_told, 2);
+  atomic_store (&emitter->job->inside, 1);
+  CU_ASSERT_TRUE (hass_emitter_emit (emitter, &load));
+  CU_ASSERT_TRUE (hass_emitter_emit_array (emitter, &load, 1));
+  CU_ASSERT_EQUAL (n_told, 2);
+  atomic_store (&emitter->job->inside, 0);
+  CU_ASSERT_TRUE (hass_emitter_emit (emitter, &load));
+  CU_ASSERT_EQUAL (n_told, 3);
+  return TRUE;
+}
+
+static void
+tells (void)
+{
+  static const HassEngineOps engine
+      = { .now = now, .loads_came = tell, .changed = nothing };
+  HassFarm farm;
+  HassJob *job = begin_job (&engine, emit_beside_cores, &farm);
+  job->told_below = 1;
+  n_told = 0;
+  hass_job_generate (job);
+  end_job (job);
 }
 
 HASS_TEST_SUITE (
@@ -186,4 +245,6 @@ HASS_TEST_SUITE (
       goes_on },
     { "where few large loads fill the pool each that is computed "
       "makes room and wakes the generating thread",
-      wakes })
+      wakes },
+    { "the engine is told of emitted loads only while a core is missing",
+      tells })
