@@ -150,7 +150,6 @@ gboolean hass_job_collect (const HassResultItem *record, gpointer job);
    more, and a farm stands still for longer beside a GPU whose start hangs. A
    variable for tests. */
 extern gint64 hass_late_ns;
-gint64 hass_decide_late_ns (const HassJob *job, guint device);
 void hass_decide_completed (HassJob *job, HassSlot *slot,
                             const HassCompletion *done);
 

@@ -421,6 +421,7 @@ gboolean hass_job_idle (HassJob *job);
 
 /* decide.c; all functions under the decision lock */
 void hass_decide_stop_without_devices (HassJob *job, const char *message);
+gint64 hass_decide_late_ns (const HassJob *job, guint device);
 gboolean hass_decide_cpu (HassJob *job, HassSlot *slot);
 gint64 hass_decide_again_ns (HassJob *job, const HassSlot *slot, guint device);
 gboolean hass_decide_gpu (HassJob *job, HassSlot *slot, guint device,

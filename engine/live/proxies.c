@@ -197,6 +197,11 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
   p->d = d;
   p->device = job->gpus[d];
   hass_feeder_init (&p->feeder, job, d);
+  /* Now, not in its thread: cores may be sooner, and some units keep them for
+     longer than it takes to open. */
+  pthread_mutex_lock (&job->decision);
+  job->devices[d].opens_at_ns = hass_proxy_opens_at_ns (p);
+  pthread_mutex_unlock (&job->decision);
   int failure = 0;
   live->proxies[d]
       = hass_proxy_thread_run (d - (job->cpu >= 0), run, p, &failure);

@@ -348,6 +348,20 @@ decide (HassProxy *p, HassProxyWatch *w, gint64 now_ns)
   return waits ? WAIT : OPEN;
 }
 
+/* Returns when the device is expected to be open, if its proxy opens it without
+   waiting, in ns on the engine's clock; else 0. Under the decision lock. */
+gint64
+hass_proxy_opens_at_ns (HassProxy *p)
+{
+  gint64 now_ns = hass_live_now (p->job);
+  HassProxyWatch w
+      = { .begin_ns = now_ns, .open_ns = hass_proxy_opening_ns (p) };
+  gboolean at_once
+      = w.open_ns < LEAST_NS
+        || (p->job->source->rest && hass_proxy_has_turn (p, &w, now_ns));
+  return at_once ? now_ns + w.open_ns + hass_proxy_copying_ns (p) : 0;
+}
+
 /* Waits until the device should be opened, with checks at intervals. Returns:
    FALSE if the farm ends first. */
 gboolean

@@ -9,10 +9,10 @@
    run a stage.
 
    Liveness. A strategy that lets all devices wait is asked with force when
-   nothing has been computed for STALL_NS; if it answers WAIT again, cores take
-   from all stages until the next grant is done, and the device takes one token
-   of the latest stage that only devices like it can run. Where no device is
-   left for a stage with tokens, the pipeline fails.
+   nothing has been computed for STALL_NS and no device is being opened; if it
+   answers WAIT again, cores take from all stages until the next grant is done,
+   and the device takes one token of the latest stage that only devices like it
+   can run. Where no device is left for a stage with tokens, the pipeline fails.
 
    Thread safety: all functions under the decision lock, except where stated. */
 #include "ticket.h"
@@ -208,13 +208,31 @@ is_running (const HassStream *stream)
   return FALSE;
 }
 
-/* The time counts from the first question on. */
+/* Returns since when something could have ended: the last end, or the first
+   question, but not while a device is being opened, unless that is late, as the
+   strategy may count on it. */
+static gint64
+quiet_since_ns (HassStream *stream, gint64 now_ns)
+{
+  const HassJob *job = stream->job;
+  if (stream->told_ns == 0)
+    stream->told_ns = now_ns;
+  gint64 since_ns = stream->told_ns;
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      const HassTotals *t = &job->totals[d];
+      if (!t->lost && hass_decide_late_ns (job, d) > now_ns)
+        return now_ns;
+      since_ns = MAX (since_ns, t->ready_ns);
+    }
+  return since_ns;
+}
+
 static gboolean
 has_stalled (HassStream *stream, gint64 now_ns)
 {
-  if (stream->told_ns == 0)
-    stream->told_ns = now_ns;
-  return !is_running (stream) && now_ns - stream->told_ns > STALL_NS;
+  return !is_running (stream)
+         && now_ns - quiet_since_ns (stream, now_ns) > STALL_NS;
 }
 
 /* Returns when the strategy of a device that is granted nothing is asked again

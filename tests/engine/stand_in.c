@@ -167,6 +167,7 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
       g_set_error (error, HASS_ERROR, HASS_ERROR_CANCELLED, "not opened");
       return FALSE;
     }
+  usleep (s->plan.open_us);
   if (s->counts.opened > s->counts.closed)
     wrong (s, "opened twice");
   s->counts.opened++;

@@ -29,7 +29,8 @@
  * @busy_us: what it says that each stage of a bundle added to its busy time; 0:
  *   it does not say.
  * @busy_bundles: after so many, bundles add nothing to it; 0: all add.
- * @open_waits: open only returns when the farm is over.
+ * @open_us: how long open takes; @open_waits: it only returns when the farm is
+ *   over.
  * @fail_submit_at: this call of submit fails; @fail_submit_every: so does
  *   each so manyth.
  * @fail_bundle_at, @fail_bundle_every: likewise, on the device.
@@ -46,6 +47,7 @@ typedef struct
   guint delay_us;
   HassDevice *holds_until_lost;
   guint h2d_us, kernel_us, host_us, busy_us, busy_bundles;
+  guint open_us;
   gboolean fail_open, open_waits;
   guint fail_submit_at, fail_submit_every;
   guint fail_bundle_at, fail_bundle_every;
