@@ -97,8 +97,10 @@ typedef struct
  * @tokens: tokens in flight.
  * @most_tokens: the most tokens that may be in flight: by the user's bound, and
  *   by that of bytes if they are as large as those in flight now.
- * @waiting: loads that wait for their tokens to begin.
- * @generated: no load will be emitted any more.
+ * @waiting: loads that wait for their tokens to begin; where there is no
+ *   generator, all that are left of those given.
+ * @generated: no load will be emitted any more; where there is no generator,
+ *   from the beginning.
  * @ample_tokens: as @most_tokens, if the strategy does not ask for more
  *   (HassServe.tokens): where the user gives no bound on bytes, more large
  *   tokens than keep the devices busy are in flight only if it does.

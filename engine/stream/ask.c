@@ -59,6 +59,15 @@ sum_up (HassStream *stream)
     }
 }
 
+/* Returns how many of the loads that a pipeline without a generator was given
+   have not come yet: they do so as there is room. */
+static guint64
+n_given_later (const HassJob *job)
+{
+  guint64 given = job->farm->generate ? 0 : job->farm->n_loads;
+  return given - MIN (given, hass_load_pool_emitted (job->pool));
+}
+
 /* Returns the state of the stream, valid until the next call. */
 const HassStreamState *
 hass_stream_look (HassStream *stream, gint64 now_ns)
@@ -89,9 +98,11 @@ hass_stream_look (HassStream *stream, gint64 now_ns)
     .n_devices = job->n_devices,
     .devices = stream->device_states,
     .tokens = tokens,
-    .waiting = hass_stream_n_waiting (stream),
+    .waiting = n_given_later (job) + hass_stream_n_waiting (stream),
     .ended = begun - MIN (begun, tokens),
-    .generated = atomic_load_explicit (&job->generated, memory_order_relaxed),
+    .generated
+    = !job->farm->generate
+      || atomic_load_explicit (&job->generated, memory_order_relaxed),
   };
   hass_stream_look_at_window (stream, &now);
   *state = now;

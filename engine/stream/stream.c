@@ -136,6 +136,8 @@ set_up_stage (HassStream *stream, guint s)
                            .element_threads = p->element_threads };
   guint64 cpu = job->cpu >= 0 ? (guint64)1 << job->cpu : 0;
   stage->linked = (stream->classes[s].devices & ~cpu) != 0;
+  /* Cores take nothing before the strategy has been asked. */
+  stage->leave = stage->linked ? G_MAXUINT32 : 0;
   stage->restarts = stage->linked && p->pure;
   stream->restarts |= stage->restarts;
   stream->linked |= stage->linked;

@@ -16,7 +16,8 @@
    come, and the cores take part only if they gain over these more than a unit
    of theirs takes, for which the end may wait.
    While GPUs are being opened the cores have all classes, unless earlier runs
-   have shown that their units would keep the stream from a GPU then.
+   have shown that their units would keep the stream from a GPU then, or nothing
+   is known of the cores and a GPU is open in a moment.
    Before the cores are taken out of a class, idle cores may be able to help
    inside a unit of it (hass_worker_parallel_for()): with one unit at a time,
    which C then is shorter for by the number of cores that compute it, their
@@ -65,6 +66,11 @@
    the stream each time; less, and cores are never measured where they are
    fast. */
 #define UNLIKE 4
+/* A device that should be open within so many ns, or should have been so long
+   ago, counts as open. A guess: longer, and cores wait for a cold GPU; less,
+   and each of them begins a unit of unknown time beside a GPU that the process
+   has used before, which opens within 1 ms. A variable for tests. */
+gint64 hass_steady_soon_ns = 5000000;
 /* Units of a class that pass before the cores are measured in it though another
    class would do it in less time: that one may get no units. A guess. */
 #define SEEN 32
@@ -199,9 +205,16 @@ hass_steady_is_served (const HassSteady *s, const HassStreamState *state,
 {
   const HassPaces *p = s->paces;
   for (guint d = 0; d < state->n_devices; d++)
-    if (d != p->cpu && hass_pace_can (p, c, d) && !state->devices[d].lost
-        && !p->env->devices[d].opening)
-      return TRUE;
+    {
+      const HassDeviceTraits *t = &p->env->devices[d];
+      gboolean is_open
+          = !t->opening
+            || (t->opens_at_ns > 0
+                && ABS (t->opens_at_ns - state->now_ns) < hass_steady_soon_ns);
+      if (d != p->cpu && is_open && hass_pace_can (p, c, d)
+          && !state->devices[d].lost)
+        return TRUE;
+    }
   return FALSE;
 }
 

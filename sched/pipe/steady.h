@@ -80,8 +80,10 @@ HassAnswer hass_steady_again (const HassSteady *s, const HassStreamState *state,
 guint32 hass_steady_at_once (const HassSteady *s, const HassStreamState *state,
                              guint c);
 
-/* guard.c. Returns: whether a device other than the CPU pool, which is not
-   being opened, serves a class. */
+/* guard.c */
+extern gint64 hass_steady_soon_ns;
+/* Returns: whether a device other than the CPU pool, which is open or will be
+   soon, serves a class. */
 gboolean hass_steady_is_served (const HassSteady *s,
                                 const HassStreamState *state, guint c);
 /* guard.c: takes devices out of classes, after an update, where the units that

@@ -5,6 +5,7 @@
 
 #include "hass/hass.h"
 #include "hass_test.h"
+#include "sched/pipe/steady.h"
 #include "sched/registry.h"
 #include "tests/engine/stand_in.h"
 #include "tests/engine/trial.h"
@@ -39,7 +40,8 @@ on_core (HassToken *token, HassWorker *worker, gpointer data, GError **error)
 
 /* -- pipe-auto with times of earlier runs ------------------------------- */
 
-static double core_ns; /* of a token; one on the device takes 1 ms */
+/* Of a token; one on the device takes 1 ms. 0: neither is known. */
+static double core_ns;
 
 static gpointer
 create (const HassStrategyEnv *env, GError **error)
@@ -49,7 +51,7 @@ create (const HassStrategyEnv *env, GError **error)
   rates[0] = (HassProfileRate){ .work_per_ns = N / core_ns, .runs = 1 };
   rates[1] = (HassProfileRate){ .work_per_ns = 1 / MS, .runs = 1 };
   knows = *env;
-  knows.profile = rates;
+  knows.profile = core_ns > 0 ? rates : NULL;
   return hass_strategy_find ("pipe-auto", NULL)->create (&knows, error);
 }
 
@@ -120,6 +122,23 @@ waits_for_the_device (void)
     }
 }
 
+/* Nothing is known, and the device opens in a moment: but for the token by
+   which the cores are measured all wait for it. */
+static void
+waits_for_a_moment (void)
+{
+  gint64 usual_ns = hass_steady_soon_ns;
+  Run run;
+  guint n_runs = 0;
+  hass_steady_soon_ns = G_MAXINT64;
+  do
+    go (&run, 0, 2000);
+  while (forced && ++n_runs < MOST_RUNS);
+  hass_steady_soon_ns = usual_ns;
+  CU_ASSERT_FALSE (forced);
+  CU_ASSERT_TRUE (run.on_cores <= 1);
+}
+
 /* A core is done with its token before the device with one. */
 static void
 cores_begin (void)
@@ -133,4 +152,6 @@ HASS_TEST_SUITE (
     pipeline_opening,
     { "tokens that cores would hold for too long wait for a device that opens",
       waits_for_the_device },
+    { "tokens of unknown time wait for one that is open in a moment",
+      waits_for_a_moment },
     { "others do not", cores_begin })

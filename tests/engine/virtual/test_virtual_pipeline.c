@@ -139,11 +139,11 @@ with_gpu (void)
       hass_report_free (report);
     }
   /* Cores and GPU together have three times the cores' rate; of the 400 tokens
-     the GPU's first and last bundle of 64 overlap nothing, and one core is
-     measured for 10 us while the others wait. */
+     the GPU's first and last bundle of 64 overlap nothing, the cores wait for
+     the first, of 80 us, and then for one of them that is measured for 10. */
   double us = run (gpu, "pipe-auto", 0, NULL);
-  CU_ASSERT_TRUE (us < 560);
-  if (us >= 560)
+  CU_ASSERT_TRUE (us < 650);
+  if (us >= 650)
     g_printerr ("\n    %.0f us", us);
 }
 
