@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stand_in.c: see stand_in.h.
-   Thread safety: see stand_in.h. */
+/* stand_in.c: see stand_in.h, also for thread safety. */
 #include "stand_in.h"
 
 #include <gio/gio.h>
@@ -67,7 +66,7 @@ now_ns (void)
 static gboolean
 is_nth (guint n, guint at, guint every)
 {
-  return (at > 0 && n == at) || (every > 0 && n % every == 0);
+  return n == at || (every > 0 && n % every == 0);
 }
 
 static void

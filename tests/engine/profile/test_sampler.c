@@ -154,9 +154,7 @@ one_unit (void)
   bench_begin (&b, "job");
   did (&b, 0, 1, 9 * MS);
   some (&b);
-  HassProfileRate rate = bench_end (&b, 0);
-  CU_ASSERT_EQUAL (rate.runs, 1);
-  CU_ASSERT_TRUE (near (rate.work_per_ns, 1.0 / (9 * MS)));
+  CU_ASSERT_TRUE (near (bench_end (&b, 0).work_per_ns, 1.0 / (9 * MS)));
   end ();
 }
 
