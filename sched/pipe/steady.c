@@ -338,8 +338,12 @@ cut (HassSteady *s, guint64 tokens)
 gboolean
 hass_steady_update (HassSteady *s, const HassStreamState *state)
 {
-  if (state->now_ns < s->next_ns)
+  guint n_open = 0;
+  for (guint d = 0; d < state->n_devices; d++)
+    n_open += !s->paces->env->devices[d].opening;
+  if (state->now_ns < s->next_ns && n_open == s->n_open)
     return FALSE;
+  s->n_open = n_open;
   s->wait_ns = CLAMP (s->wait_ns * 1.5, FIRST_NS, EVERY_NS);
   s->next_ns = state->now_ns + (gint64)s->wait_ns;
   for (guint c = 0; c < state->n_classes; c++)

@@ -19,7 +19,8 @@
  *   its part of what was given to all since the begin.
  * @grain: [n_classes] largest number of units that a device was given at once.
  * @out: [n_classes * n_devices] the device is to do nothing of the class.
- * @next_ns: when it is computed again. @wait_ns: time between two solutions.
+ * @next_ns: when it is computed again, or before if another number of devices
+ *   than @n_open is open. @wait_ns: time between two solutions.
  */
 typedef struct
 {
@@ -32,6 +33,7 @@ typedef struct
   double *grain;
   gboolean *out;
   gint64 next_ns;
+  guint n_open;
   double wait_ns;
 } HassSteady;
 

@@ -216,6 +216,10 @@ waits_for_gpus_that_are_faster (void)
       s.state.most_tokens = 10;
       made_up_ask (&s, CPU, &serve);
       CU_ASSERT_EQUAL (serve.leave[B], late ? 0 : G_MAXUINT32);
+      /* It has its part at once when it is open. */
+      CU_ASSERT_EQUAL (made_up_ask (&s, GPU0, &serve), HASS_WAIT);
+      s.devices[GPU0].opening = FALSE;
+      CU_ASSERT_EQUAL (made_up_ask (&s, GPU0, &serve), HASS_TAKE);
       hass_strategy_free (s.strategy);
     }
 }
