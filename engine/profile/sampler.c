@@ -8,8 +8,8 @@
       A completion of a CPU pool stands for many pulls, often for all; if its
       busy time is at least WARM_BUSY_NS, the warm-up is a small fraction of it
       and it is included. So it is if there is no other: a single unit is enough
-      for a core, since more than one may cost more than they teach where
-      another device is hundreds of times as fast.
+      for a core, as a single further bundle is for a GPU, since more may cost
+      more than they teach where one device is hundreds of times as fast.
    2. Rate. It is work / busy time. The busy time of a GPU's bundle is from its
       grant, or the end of the previous bundle if that is later, to its results;
       that of a CPU pool is the average over its cores.
@@ -53,9 +53,6 @@
    the sample. A guess: smaller, and the warm-up lowers the rate; larger, and
    farms of one round give no sample. */
 #define WARM_BUSY_NS 10000000
-/* Least bundles of a GPU for a sample of its rate. A guess: fewer, and samples
-   are noisy; more, and farms with few bundles give none. */
-#define LEAST_BUNDLES 3
 /* Least number of bundles for fitting the line of time over work whose
    intercept is the fixed part of a bundle's time. A guess: fewer, and the fixed
    part is noise; more, and the fixed part is seldom known. */
@@ -218,7 +215,6 @@ sample_of (const HassSamplers *samplers, guint device,
 {
   const Sampler *s = &samplers->each[device];
   gboolean cpu = is_cpu (samplers, device);
-  guint64 least = cpu ? 0 : is_short ? 1 : LEAST_BUNDLES;
   guint servers = cpu ? MAX (samplers->env->devices[device].cores, 1) : 1;
   Sum sum = s->rest;
   if (cpu && (is_short || sum.units == 0 || s->warm_up.busy_ns >= WARM_BUSY_NS))
@@ -227,7 +223,7 @@ sample_of (const HassSamplers *samplers, guint device,
       sum.work += s->warm_up.work;
       sum.busy_ns += s->warm_up.busy_ns;
     }
-  if (totals->lost || s->n < least
+  if (totals->lost
       || sum.busy_ns * servers < (is_short ? SHORT_BUSY_NS : LEAST_BUSY_NS)
       || sum.units == 0 || !(sum.work > 0))
     return (HassProfileSample){ 0 };

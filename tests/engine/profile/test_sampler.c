@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_sampler.c: what farms leave in the profile store, and that the next
-   one's strategy is told.
-   Thread safety: one thread. */
+   one's strategy is told. Thread safety: one thread. */
 #include <glib/gstdio.h>
 #include <string.h>
 
@@ -145,7 +144,7 @@ some (Bench *b)
     did (b, 1, 1, 4 * MS);
 }
 
-/* A single unit on a core says how long another one would take. */
+/* They say how long another one would take. */
 static void
 one_unit (void)
 {
@@ -153,8 +152,12 @@ one_unit (void)
   begin ();
   bench_begin (&b, "job");
   did (&b, 0, 1, 9 * MS);
-  some (&b);
-  CU_ASSERT_TRUE (near (bench_end (&b, 0).work_per_ns, 1.0 / (9 * MS)));
+  did (&b, 1, 1, 90 * MS);
+  did (&b, 1, 1, 4 * MS);
+  CU_ASSERT_TRUE (near (bench_end (&b, 1).work_per_ns, 0.25 / MS));
+  bench_begin (&b, "job");
+  CU_ASSERT_TRUE (near (b.env.profile[0].work_per_ns, 1.0 / (9 * MS)));
+  bench_free (&b);
   end ();
 }
 
@@ -163,19 +166,17 @@ too_little (void)
 {
   Bench b;
   begin ();
-  /* Long enough, but only two bundles after the first. */
+  /* Long enough, but only the first bundle. */
   bench_begin (&b, "job");
-  for (int i = 0; i < 3; i++)
-    did (&b, 1, 1, 4 * MS);
+  did (&b, 1, 1, 40 * MS);
   CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
   /* Many, but not a millisecond together. */
   bench_begin (&b, "job");
   for (int i = 0; i < 100; i++)
     did (&b, 1, 1, 10000);
   CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
-  /* Of two cores not a millisecond together. */
   bench_begin (&b, "job");
-  did (&b, 0, 1, MS / 2 - 1);
+  did (&b, 0, 1, MS / 2 - 1); /* two cores */
   CU_ASSERT_EQUAL (bench_end (&b, 0).runs, 0);
   CU_ASSERT_FALSE (stored ());
   end ();
@@ -484,8 +485,7 @@ virtual_time (void)
 HASS_TEST_SUITE (
     sampler, { "a device's first completion is left out", warm_up },
     { "what a CPU pool tells first counts when that is long", pool_in_one },
-    { "a single unit on a core counts, since another one may be dear",
-      one_unit },
+    { "a single unit on a core counts, a GPU's second bundle", one_unit },
     { "too little work is no sample", too_little },
     { "a lost device is not stored", lost_device },
     { "of several bundles in flight each has its own time", in_flight },
