@@ -20,6 +20,10 @@
    competes with pinning the pages themselves, whose fixed cost a small stretch
    does not repay. */
 #define HASS_CUDA_CHOICE_BYTES ((gsize)1 << 20)
+/* Blocks of at least this size on average that are scattered in pinned memory
+   are copied each with a call, smaller ones are staged, as each call takes
+   microseconds and each short copy leaves the link idle for some. A guess. */
+#define HASS_CUDA_CALL_BYTES ((gsize)256 << 10)
 
 typedef struct HassCudaDevice HassCudaDevice;
 
@@ -35,8 +39,8 @@ typedef struct
   /* What the worker gets; with several stages, from the inputs of the first to
      the output of the last. */
   HassBundle bundle;
-  /* The copy from the GPU writes to the user's outputs, without staging. */
-  gboolean direct_out;
+  /* Copies read the user's inputs and write to the outputs, without staging. */
+  gboolean direct_in, direct_out;
 } HassCudaGroup;
 
 typedef struct

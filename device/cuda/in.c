@@ -3,7 +3,8 @@
 
    DESIGN. The first way that applies:
    1. The bundler of the farm fills pinned staging.
-   2. Inputs that are contiguous in pinned memory are copied from there.
+   2. Inputs in pinned memory are copied from there: contiguous ones at once,
+      scattered ones each with a call if they are large.
    3. 1 MiB or more of contiguous pageable memory: either its pages are pinned
       for the copy or it is staged, whichever has taken less time so far; every
       64th bundle tries the other way. The partial pages at both ends, and halos
@@ -43,6 +44,44 @@ load_end (const HassBlock *b, gsize end)
 {
   gsize load = load_begin (b, end);
   return load < end ? MAX (load + b->load->input_bytes, end) : end;
+}
+
+/* Returns: whether the inputs of a group are copied directly from pinned
+   memory. */
+static gboolean
+may_go_straight (const HassCudaDevice *d, const HassLayout *l)
+{
+  if (d->farm->bundle || l->input_bytes == 0)
+    return FALSE;
+  if (l->adjacent)
+    return hass_memory_is_pinned (hass_layout_input (&l->blocks[0]),
+                                  l->input_bytes);
+  if (l->input_bytes / l->n < HASS_CUDA_CALL_BYTES)
+    return FALSE;
+  for (gsize i = 0; i < l->n; i++)
+    if (l->blocks[i].input_row_bytes > 0
+        || !hass_memory_is_pinned (hass_layout_input (&l->blocks[i]),
+                                   hass_layout_input_bytes (&l->blocks[i])))
+      return FALSE;
+  return TRUE;
+}
+
+/* Enqueues the copies of scattered inputs in pinned memory. */
+static gboolean
+send_each (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *group,
+           GError **error)
+{
+  const HassLayout *l = &group->layout;
+  gsize at = group->in_at + l->table_bytes;
+  for (gsize i = 0; i < l->n; i++)
+    {
+      gsize bytes = hass_layout_input_bytes (&l->blocks[i]);
+      if (!hass_cuda_copy_in (d, slot, at, hass_layout_input (&l->blocks[i]),
+                              bytes, error))
+        return FALSE;
+      at += bytes;
+    }
+  return TRUE;
 }
 
 /* Enqueues the copy of adjacent pinned inputs, extended on both sides to whole
@@ -197,42 +236,36 @@ send_group (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
   hass_chain_fill (&slot->chain, tables);
   if (d->farm->bundle)
     return send_bundled (d, slot, group, error);
-  if (l->adjacent && l->input_bytes > 0)
+  if (group->direct_in)
     {
-      const guint8 *stretch = hass_layout_input (&l->blocks[0]);
-      if (hass_memory_is_pinned (stretch, l->input_bytes))
+      d->transfers.direct_bytes += l->input_bytes;
+      return hass_cuda_copy_in (d, slot, group->in_at, tables, l->table_bytes,
+                                error)
+             && (l->adjacent ? send_lines (d, slot, group, error)
+                             : send_each (d, slot, group, error));
+    }
+  if (l->adjacent && l->input_bytes >= HASS_CUDA_CHOICE_BYTES
+      && prefer_pinning (d))
+    {
+      if (send_pinning (d, slot, group, &inner))
+        return TRUE;
+      if (inner)
         {
-          d->transfers.direct_bytes += l->input_bytes;
-          return hass_cuda_copy_in (d, slot, group->in_at, tables,
-                                    l->table_bytes, error)
-                 && send_lines (d, slot, group, error);
-        }
-      if (l->input_bytes >= HASS_CUDA_CHOICE_BYTES && prefer_pinning (d))
-        {
-          if (send_pinning (d, slot, group, &inner))
-            return TRUE;
-          if (inner)
-            {
-              g_propagate_error (error, inner);
-              return FALSE;
-            }
+          g_propagate_error (error, inner);
+          return FALSE;
         }
     }
   return hass_cuda_send_staged (d, slot, group, 0, l->input_bytes, error);
 }
 
 /* Returns: the bytes that a group may need in the pinned staging buffer, its
-   tables included. Adjacent inputs in pinned memory are copied directly, so
-   that only the tables are staged. */
+   tables included. */
 static gsize
-staging_bytes (const HassCudaDevice *d, const HassCudaGroup *group)
+staging_bytes (const HassCudaGroup *group)
 {
   const HassLayout *l = &group->layout;
-  if (!d->farm->bundle && l->adjacent
-      && hass_memory_is_pinned (hass_layout_input (&l->blocks[0]),
-                                l->input_bytes))
-    return l->table_bytes;
-  return l->table_bytes + l->input_bytes + HASS_STAGING_GUARD;
+  return l->table_bytes
+         + (group->direct_in ? 0 : l->input_bytes + HASS_STAGING_GUARD);
 }
 
 /* Places the groups of the slot's bundle in its input buffer, makes room for
@@ -247,7 +280,8 @@ hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
       HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, i);
       gsize bytes = g->layout.table_bytes + g->layout.input_bytes;
       g->in_at = device_bytes;
-      host_bytes = device_bytes + staging_bytes (d, g);
+      g->direct_in = may_go_straight (d, &g->layout);
+      host_bytes = device_bytes + staging_bytes (g);
       device_bytes
           = (device_bytes + bytes + 2 * COPY_LINE - 1) & ~(COPY_LINE - 1);
     }

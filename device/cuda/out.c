@@ -3,11 +3,12 @@
 
    DESIGN. The output buffer begins with a record counter and the bundle's
    accumulator; the outputs of the groups follow, then the scratch memory of a
-   chain of stages. Outputs are copied directly to
-   their destination if that is pinned memory, contiguous or made of rectangles
-   of tiles (rectangles.h); otherwise through pinned staging, from which several
-   threads scatter them. With a deadline for bundles all outputs are staged: a
-   kernel that ends late must not write to memory that is used again by then.
+   chain of stages. Outputs are copied directly to their destination if that is
+   pinned memory, contiguous, made of rectangles of tiles (rectangles.h), or
+   scattered in large pieces; otherwise through pinned staging, from which
+   several threads scatter them. With a deadline for bundles all outputs are
+   staged: a kernel that ends late must not write to memory that is used again
+   by then.
 
    The expected number of records is copied with the outputs, the rest when the
    number is known.
@@ -174,6 +175,18 @@ hass_cuda_reserve_results (HassCudaDevice *d, HassCudaSlot *slot,
 
 /* -- Outputs ------------------------------------------------------------ */
 
+/* Returns: whether the outputs are large, and lie in pinned memory. */
+static gboolean
+each_is_pinned (const HassLayout *l)
+{
+  if (l->has_tiles || l->output_bytes / l->n < HASS_CUDA_CALL_BYTES)
+    return FALSE;
+  for (gsize i = 0; i < l->n; i++)
+    if (!hass_memory_is_pinned (l->blocks[i].output, l->blocks[i].output_bytes))
+      return FALSE;
+  return TRUE;
+}
+
 static gboolean
 may_go_straight (const HassCudaDevice *d, const HassLayout *l)
 {
@@ -183,7 +196,9 @@ may_go_straight (const HassCudaDevice *d, const HassLayout *l)
     return FALSE;
   if (l->adjacent_out)
     return hass_memory_is_pinned (l->blocks[0].output, l->output_bytes);
-  if (!r || l->n_rectangles > MOST_RECTANGLES)
+  if (!r)
+    return each_is_pinned (l);
+  if (l->n_rectangles > MOST_RECTANGLES)
     return FALSE;
   for (guint i = 0; i < l->n_rectangles; i++)
     {
@@ -216,6 +231,21 @@ fetch_rectangle (HassCudaSlot *slot, const HassBlock *first,
                           HASS_CUDA_TO_HOST, slot->kit->stream);
 }
 
+static int
+fetch_each (const HassCudaSlot *slot, const HassLayout *l, const guint8 *from)
+{
+  int code = 0;
+  for (gsize i = 0; i < l->n && code == 0; i++)
+    {
+      gsize bytes = l->blocks[i].output_bytes;
+      if (bytes > 0)
+        code = hass_cudart ()->copy (l->blocks[i].output, from, bytes,
+                                     HASS_CUDA_TO_HOST, slot->kit->stream);
+      from += bytes;
+    }
+  return code;
+}
+
 static gboolean
 fetch_straight (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g,
                 GError **error)
@@ -228,6 +258,8 @@ fetch_straight (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g,
   if (l->adjacent_out)
     code = cuda->copy (l->blocks[0].output, from, l->output_bytes,
                        HASS_CUDA_TO_HOST, slot->kit->stream);
+  else if (!r)
+    code = fetch_each (slot, l, from);
   for (guint i = 0; !l->adjacent_out && i < l->n_rectangles && code == 0; i++)
     code = fetch_rectangle (slot, &l->blocks[r[i].first_block], &r[i],
                             from + r[i].offset);

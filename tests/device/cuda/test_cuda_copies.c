@@ -259,6 +259,46 @@ direct (void)
   CU_ASSERT_EQUAL (r.counts.pageable_copies, 0);
 }
 
+/* Three blocks in pinned memory, the last first, with gaps. They are copied
+   each with a call, beside the tables, if they are large. */
+static void
+direct_each (void)
+{
+  enum
+  {
+    BYTES = 4 << 20,
+    PLACE = 1 << 20
+  };
+  static const gsize sizes[][3]
+      = { { 300000, 500001, 400002 }, { 100000, 500001, 100002 } };
+  for (guint small = 0; small < 2; small++)
+    {
+      const gsize *n = sizes[small], all = n[0] + n[1] + n[2];
+      HassBlock b[3];
+      Rig r;
+      rig_init (&r, &(FakePlan){ 0 }, &rig_shifts);
+      guint8 *in = hass_memory_alloc (BYTES, NULL);
+      guint8 *out = hass_memory_alloc (BYTES, NULL);
+      rig_fill (in, BYTES, 1);
+      memset (out, 0, BYTES);
+      for (guint i = 0; i < 3; i++)
+        b[i] = rig_block (in + (2 - i) * PLACE, out + (2 - i) * PLACE, n[i]);
+      rig_run (&r, b, 3);
+      for (guint i = 0; i < 3; i++)
+        {
+          CU_ASSERT_TRUE (rig_is_shifted (b[i].output, b[i].input, n[i]));
+          CU_ASSERT_EQUAL (((guint8 *)b[i].output)[n[i]], 0);
+        }
+      hass_memory_free (in);
+      hass_memory_free (out);
+      rig_clear (&r);
+      CU_ASSERT_EQUAL (r.transfers.direct_bytes, small ? 0 : all);
+      CU_ASSERT_EQUAL (r.transfers.staged_bytes, small ? all : 0);
+      if (!small)
+        CU_ASSERT_EQUAL (r.counts.calls[FAKE_COPY], 1 + 3 + 3);
+    }
+}
+
 /* Large stretches of ordinary memory: both ways are tried, and whatever is
    pinned is unpinned again. */
 static void
@@ -327,6 +367,9 @@ HASS_TEST_SUITE (cuda_copies,
                  { "large tiles go in stripes", large_tiles },
                  { "a bundle without bytes costs few calls", few_calls },
                  { "pinned memory goes straight, both ways", direct },
+                 { "large blocks in pinned memory go straight wherever they "
+                   "lie",
+                   direct_each },
                  { "large stretches are pinned for the copy, or staged",
                    pinned_for_copy },
                  { "where nothing can be pinned all is staged", never_pinned })
