@@ -84,8 +84,9 @@ struct _HassWorker
   HassRun *run;
   const HassBlock *unit; /* the unit that the callback computes, or NULL */
   gboolean has_result;   /* the current unit has emitted a result */
-  /* loads that the current pull or bundle has emitted (HassLoad) */
-  GArray *nested;
+  /* loads that the current pull or bundle has emitted: nested[0 .. n_nested) */
+  HassLoad *nested; /* [nested_room] */
+  guint n_nested, nested_room;
   HassCopier copier; /* memory for the copies of emitted tasks */
   gpointer accumulator;
   const _Atomic gboolean *unneeded; /* nobody needs the result; or NULL */

@@ -21,8 +21,7 @@ static inline G_ALWAYS_INLINE gboolean
 compute (HassJob *job, HassWorker *worker, const HassBlock *block,
          HassCpuWorkerFunc function, gpointer data)
 {
-  HassUnitMark mark = { worker->run ? worker->run->used : 0,
-                        worker->nested ? worker->nested->len : 0 };
+  HassUnitMark mark = { worker->run ? worker->run->used : 0, worker->n_nested };
   GError *error = NULL;
   if (G_UNLIKELY (hass_block_is_nowhere (block))
       && !hass_results_check (job, block))

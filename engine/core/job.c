@@ -272,8 +272,7 @@ hass_job_free (HassJob *job)
     {
       HassWorker *w = &job->workers[i];
       hass_accumulator_free (job, &reduction, w->accumulator);
-      if (w->nested)
-        g_array_unref (w->nested);
+      g_free (w->nested);
     }
   clear_shared (job);
   hass_handles_keep (job->handles);

@@ -20,10 +20,9 @@
 static void
 drop_nested (HassJob *job, HassWorker *worker, guint n)
 {
-  GArray *nested = worker->nested;
-  for (guint i = n; i < nested->len; i++)
-    hass_job_disown (job, &g_array_index (nested, HassLoad, i), 0);
-  g_array_set_size (nested, n);
+  for (guint i = n; i < worker->n_nested; i++)
+    hass_job_disown (job, &worker->nested[i], 0);
+  worker->n_nested = n;
 }
 
 /* Handles a failed unit: drops the results and loads that the unit has emitted
@@ -35,8 +34,7 @@ hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
 {
   if (worker->run)
     worker->run->used = mark.run_used;
-  if (worker->nested)
-    drop_nested (job, worker, mark.n_nested);
+  drop_nested (job, worker, mark.n_nested);
   gboolean part = job->farm->kind == HASS_FARM_PARTITION;
   hass_job_add_unfinished (job, block->seq, 1, part ? block->first : 0,
                            part ? block->count : 0, error->message);
@@ -112,18 +110,16 @@ hass_units_commit (HassJob *job, HassWorker *worker, HassSlot *slot,
 void
 hass_units_flush_nested (HassJob *job, HassWorker *worker)
 {
-  GArray *nested = worker->nested;
-  if (!nested || nested->len == 0)
+  guint n = worker->n_nested;
+  if (n == 0)
     return;
+  worker->n_nested = 0;
   if (job->ready)
-    hass_open_join (job, worker,
-                    &(HassSpan){ .loads = (HassLoad *)nested->data,
-                                 .mask = G_MAXUINT64,
-                                 .n = nested->len });
+    hass_open_join (
+        job, worker,
+        &(HassSpan){ .loads = worker->nested, .mask = G_MAXUINT64, .n = n });
   else
-    hass_load_pool_add_nested (job->pool, (HassLoad *)nested->data,
-                               nested->len);
-  g_array_set_size (nested, 0);
+    hass_load_pool_add_nested (job->pool, worker->nested, n);
   if (job->ready)
     job->engine->joined (job);
   else
@@ -184,8 +180,7 @@ take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
             gconstpointer records, gsize n_records)
 {
   const HassFarm *farm = job->farm;
-  HassUnitMark mark = { worker->run ? worker->run->used : 0,
-                        worker->nested ? worker->nested->len : 0 };
+  HassUnitMark mark = { worker->run ? worker->run->used : 0, worker->n_nested };
   GError *error = NULL;
   worker->unit = block;
   worker->has_result = FALSE;
