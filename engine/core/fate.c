@@ -130,12 +130,15 @@ unrunnable (const HassJob *job, const HassSpan *span)
   guint32 i = 0;
   for (guint d = 0; d < job->n_devices; d++)
     present |= flag_of (&job->devices[d]);
-  for (; i < span->n; i++)
+  for (guint checked = 0; i < span->n; i++)
     {
-      guint kinds = span->loads[(span->base + i) & span->mask].flags
-                    & (HASS_LOAD_CPU | HASS_LOAD_GPU | HASS_LOAD_KINDS);
+      guint flags = span->loads[(span->base + i) & span->mask].flags;
+      if (G_LIKELY (flags == checked))
+        continue;
+      guint kinds = flags & (HASS_LOAD_CPU | HASS_LOAD_GPU | HASS_LOAD_KINDS);
       if (kinds != 0 && !(kinds & present))
         break;
+      checked = flags;
     }
   return i;
 }

@@ -74,35 +74,47 @@ refuse (HassJob *job, const HassSpan *span, gboolean locked)
     hass_job_check_devices (job, span, &seq);
 }
 
+/* Returns: how many of @most loads are one run, of which mask and priority are
+   put into @run. @tiny: loads of different priorities may be one. Most loads of
+   an emitter have the same flags, so these are compared first. */
+static guint32
+find_run (const HassJob *job, const HassLoad *loads, guint64 most,
+          gboolean tiny, HassReadyRun *run)
+{
+  const HassRound *round = &hass_job_slot (job, 0)->round;
+  guint32 n = 1, flags = loads->flags;
+  run->mask = hass_round_mask_of (round, loads);
+  run->priority = priority_of (job, loads);
+  for (; n < most; n++)
+    {
+      if (G_LIKELY (loads[n].flags == flags && !(flags & HASS_LOAD_URGENT)))
+        continue;
+      gint64 other = priority_of (job, &loads[n]);
+      if (hass_round_mask_of (round, &loads[n]) != run->mask
+          || (other != run->priority && !tiny))
+        break;
+      run->priority = MAX (run->priority, other);
+    }
+  return n;
+}
+
 /* Adds loads to the ready set. @from: the worker that has emitted them, or
    NULL: the generator. */
 void
 hass_open_join (HassJob *job, const HassWorker *from, const HassSpan *span)
 {
-  const HassRound *round = &hass_job_slot (job, 0)->round;
   gboolean tiny = from && from->unit_ns > 0 && from->unit_ns < TINY_NS;
-  double begin_ns = from ? from->path_ns : 0;
+  HassReadyRun run = { .earliest_ns = from ? from->path_ns : 0 };
+  guint deque = from ? from->index : G_MAXUINT;
   if (G_UNLIKELY (!hass_job_check_costs (job, span, NULL)
                   || !hass_job_check_devices (job, span, NULL)))
     refuse (job, span, !from);
   for (guint32 i = 0, n; i < span->n; i += n)
     {
       const HassLoad *loads = &span->loads[(span->base + i) & span->mask];
-      guint mask = hass_round_mask_of (round, loads);
-      gint64 priority = priority_of (job, loads);
       /* the loads that lie side by side: a ring may begin again */
-      guint64 most
-          = MIN (span->n - i - 1, span->mask - ((span->base + i) & span->mask));
-      for (n = 1; n <= most; n++)
-        {
-          gint64 other = priority_of (job, &loads[n]);
-          if (hass_round_mask_of (round, &loads[n]) != mask
-              || (other != priority && !tiny))
-            break;
-          priority = MAX (priority, other);
-        }
-      HassReadyRun run = { mask, priority, begin_ns };
-      guint deque = from ? from->index : G_MAXUINT;
+      guint64 rest = span->mask - ((span->base + i) & span->mask);
+      n = find_run (job, loads, MIN (span->n - i - 1, rest) + 1, tiny, &run);
       if (!hass_ready_deque_push (job->ready, deque, &run, loads, n))
         hass_ready_set_add (job->ready, &run, loads, n);
     }
