@@ -74,18 +74,52 @@ hass_copy_new (HassJob *job, HassCopier *copier, gconstpointer from)
   return copy;
 }
 
-void
-hass_copy_free (HassJob *job, gpointer copy)
+static inline HassCopyChunk *
+chunk_of (gpointer copy)
 {
-  HassCopyChunk *chunk
-      = (HassCopyChunk *)((guintptr)copy & ~(guintptr)(CHUNK_BYTES - 1));
-  /* Release orders this thread's last access to its copy before the chunk is
+  return (HassCopyChunk *)((guintptr)copy & ~(guintptr)(CHUNK_BYTES - 1));
+}
+
+static void
+free_of_chunk (HassJob *job, HassCopyChunk *chunk, guint n)
+{
+  /* Release orders this thread's last access to its copies before the chunk is
      filled again; acquire, with the release of the other threads that freed
      copies of the chunk, orders their accesses likewise. */
-  if (atomic_fetch_sub_explicit (&chunk->n_out, 1, memory_order_acq_rel) > 1)
+  if (atomic_fetch_sub_explicit (&chunk->n_out, n, memory_order_acq_rel) > n)
     return;
   pthread_mutex_lock (&job->copy_lock);
   chunk->next = job->free_chunks;
   job->free_chunks = chunk;
   pthread_mutex_unlock (&job->copy_lock);
+}
+
+void
+hass_copy_free (HassJob *job, gpointer copy)
+{
+  free_of_chunk (job, chunk_of (copy), 1);
+}
+
+/* Frees the copies of a span's tasks. Those that one thread has emitted
+   together mostly lie in one chunk, whose count is changed once for them. */
+void
+hass_copies_free (HassJob *job, const HassSpan *span)
+{
+  HassCopyChunk *chunk = NULL;
+  guint n = 0;
+  for (guint32 i = 0; i < span->n; i++)
+    {
+      const HassLoad *load = &span->loads[(span->base + i) & span->mask];
+      if (!(load->flags & HASS_LOAD_COPIED))
+        continue;
+      if (chunk_of (load->tag) != chunk && n > 0)
+        {
+          free_of_chunk (job, chunk, n);
+          n = 0;
+        }
+      chunk = chunk_of (load->tag);
+      n++;
+    }
+  if (n > 0)
+    free_of_chunk (job, chunk, n);
 }

@@ -57,6 +57,7 @@ void hass_copies_init (HassJob *job);
 void hass_copies_clear (HassJob *job);
 gpointer hass_copy_new (HassJob *job, HassCopier *copier, gconstpointer from);
 void hass_copy_free (HassJob *job, gpointer copy);
+void hass_copies_free (HassJob *job, const HassSpan *span);
 
 /* handles.c */
 HassHandles *hass_handles_take (guint n_workers);

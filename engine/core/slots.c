@@ -409,11 +409,17 @@ release_loads (HassJob *job, const HassSpan *span, guint64 seq)
   const HassFarm *farm = job->farm;
   if (!farm->release && !hass_job_has_owned (job))
     return;
+  if (!farm->release
+      && hass_farm_takes_tasks (farm)) /* which have no buffers */
+    {
+      hass_copies_free (job, span);
+      return;
+    }
   for (guint32 i = 0; i < span->n; i++)
     {
       const HassLoad *load = &span->loads[(span->base + i) & span->mask];
       hass_job_let_go (job, load, seq + i,
-                       !hass_job_is_unfinished (job, seq + i));
+                       farm->release && !hass_job_is_unfinished (job, seq + i));
     }
 }
 
