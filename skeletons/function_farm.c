@@ -18,15 +18,14 @@ function_for (const HassTask *task, const char *kind)
   return strcmp (kind, HASS_GPU_KIND) == 0 ? task->gpu : NULL;
 }
 
-/* Returns: the flags (HassLoad.flags) of the kinds of devices that the task
-   has functions for; 0 if it has none. */
-static guint32
-flags_of (const HassTask *task)
+/* Returns: the flags (HassLoad.flags) of the kinds of devices that the task's
+   array of workers has functions for. Not inlined, so that tasks without an
+   array are emitted without saving registers for its loop. */
+static G_GNUC_NO_INLINE guint32
+flags_of_workers (const HassTask *task)
 {
-  guint32 flags = task->cpu ? HASS_LOAD_CPU : 0;
-  if (task->gpu || (task->workers && function_for (task, HASS_GPU_KIND)))
-    flags |= HASS_LOAD_GPU;
-  for (const HassKindWorker *w = task->workers; w && w->kind; w++)
+  guint32 flags = function_for (task, HASS_GPU_KIND) ? HASS_LOAD_GPU : 0;
+  for (const HassKindWorker *w = task->workers; w->kind; w++)
     {
       gint index = hass_device_kind_find (w->kind);
       if (index >= 0 && w->worker && strcmp (w->kind, HASS_GPU_KIND) != 0)
@@ -35,10 +34,21 @@ flags_of (const HassTask *task)
   return flags;
 }
 
+/* Returns: the flags of all kinds of devices that the task has functions for; 0
+   if it has none. */
+static inline guint32
+flags_of (const HassTask *task)
+{
+  guint32 flags = task->cpu ? HASS_LOAD_CPU : 0;
+  if (task->gpu)
+    flags |= HASS_LOAD_GPU;
+  return G_UNLIKELY (task->workers) ? flags | flags_of_workers (task) : flags;
+}
+
 /* Fills in the load that represents a task in the engine. A task without
    functions becomes a load for the CPU, where it fails with an error when it is
    run. */
-static void
+static inline void
 load_of (const HassTask *task, HassLoad *load)
 {
   guint32 flags = flags_of (task);
@@ -65,9 +75,14 @@ hass_emitter_emit_task (HassEmitter *emitter, const HassTask *task)
 gboolean
 hass_worker_emit_task (HassWorker *worker, const HassTask *task)
 {
-  HassLoad load;
-  load_of (task, &load);
-  return hass_engine_nest_task (worker, &load);
+  HassLoad *load = hass_engine_nest_task (worker);
+  if (G_UNLIKELY (!load))
+    return FALSE;
+  HassTask *copy = load->tag;
+  *copy = *task;
+  load_of (copy, load);
+  load->flags |= HASS_LOAD_COPIED;
+  return TRUE;
 }
 
 static gboolean

@@ -11,8 +11,6 @@
    Thread safety: new by the owner of the copier; free by any thread. */
 #include "job-private.h"
 
-#include <string.h>
-
 /* Size and alignment of a chunk of copies, in bytes. A guess: smaller, and
    threads take the lock more often; larger, and one live copy keeps more memory
    in use. */
@@ -40,8 +38,9 @@ hass_copies_clear (HassJob *job)
   pthread_mutex_destroy (&job->copy_lock);
 }
 
-static void
-next_chunk (HassJob *job, HassCopier *copier)
+/* Gives the copier a new chunk; the slow path of hass_copy_new(). */
+void
+hass_copier_refill (HassJob *job, HassCopier *copier)
 {
   guint n = (CHUNK_BYTES - sizeof (HassCopyChunk)) / job->farm->tag_bytes;
   pthread_mutex_lock (&job->copy_lock);
@@ -58,20 +57,6 @@ next_chunk (HassJob *job, HassCopier *copier)
   atomic_store_explicit (&chunk->n_out, n, memory_order_relaxed);
   atomic_store_explicit (&job->has_owned, TRUE, memory_order_relaxed);
   *copier = (HassCopier){ chunk->copies, n };
-}
-
-/* Returns a copy of the task at @from, tag_bytes of the farm; it is freed with
-   hass_copy_free(). */
-gpointer
-hass_copy_new (HassJob *job, HassCopier *copier, gconstpointer from)
-{
-  gsize bytes = job->farm->tag_bytes;
-  if (copier->n_left == 0)
-    next_chunk (job, copier);
-  gpointer copy = memcpy (copier->next, from, bytes);
-  copier->next += bytes;
-  copier->n_left--;
-  return copy;
 }
 
 static inline HassCopyChunk *

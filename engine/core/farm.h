@@ -142,11 +142,16 @@ void hass_engine_refused (const char *name, const char *why);
 /* Flag of a load in a function farm: its task has a priority other than 0. */
 #define HASS_LOAD_URGENT (1u << 30)
 
-/* Emit a task as a load, as hass_emitter_emit() and hass_worker_emit() emit a
-   load in a data farm. What the load's tag points to, tag_bytes of the farm, is
-   copied. */
+/* Emits a task as a load, as hass_emitter_emit() emits a load in a data farm.
+   What the load's tag points to, tag_bytes of the farm, is copied. */
 gboolean hass_engine_emit_task (HassEmitter *emitter, HassLoad *load);
-gboolean hass_engine_nest_task (HassWorker *worker, HassLoad *load);
+
+/* Emits a task as a load, as hass_worker_emit() emits a load in a data farm.
+   Returns: the load, for the caller to fill in before it returns to the unit:
+   the tag points to tag_bytes of the farm for the task's copy, all else is
+   undefined, and the flags must get HASS_LOAD_COPIED; NULL: it was refused.
+ */
+HassLoad *hass_engine_nest_task (HassWorker *worker);
 
 /* Returns a name for the user's callback that the calling thread is in, for
    messages: "the cpu_worker of farm 'x'"; NULL: it is in none. */

@@ -144,7 +144,8 @@ hass_engine_emit_task (HassEmitter *emitter, HassLoad *load)
   if (!may_emit (emitter, HASS_EMITS_TASKS, "hass_emitter_emit_task"))
     return FALSE;
   HassJob *job = emitter->job;
-  load->tag = hass_copy_new (job, &emitter->copier, load->tag);
+  load->tag = memcpy (hass_copy_new (job, &emitter->copier), load->tag,
+                      job->farm->tag_bytes);
   load->flags |= HASS_LOAD_COPIED;
   while (G_UNLIKELY (!hass_load_pool_emit (job->pool, load)))
     if (!hass_emitter_make_room (emitter))

@@ -55,9 +55,22 @@ void hass_buffer_recycle (HassJob *job, const HassLoad *load, guint64 seq);
 /* copies.c */
 void hass_copies_init (HassJob *job);
 void hass_copies_clear (HassJob *job);
-gpointer hass_copy_new (HassJob *job, HassCopier *copier, gconstpointer from);
+void hass_copier_refill (HassJob *job, HassCopier *copier);
 void hass_copy_free (HassJob *job, gpointer copy);
 void hass_copies_free (HassJob *job, const HassSpan *span);
+
+/* Returns memory for the copy of a task, tag_bytes of the farm; it is freed
+   with hass_copy_free(). */
+static inline gpointer
+hass_copy_new (HassJob *job, HassCopier *copier)
+{
+  if (G_UNLIKELY (copier->n_left == 0))
+    hass_copier_refill (job, copier);
+  gpointer copy = copier->next;
+  copier->next += job->farm->tag_bytes;
+  copier->n_left--;
+  return copy;
+}
 
 /* handles.c */
 HassHandles *hass_handles_take (guint n_workers);

@@ -110,12 +110,22 @@ hass_worker_result (HassWorker *worker, gconstpointer data, gsize bytes)
   return TRUE;
 }
 
-static gboolean
+/* Reports why a worker may not emit; the farm is stopped. */
+static G_GNUC_NO_INLINE void
+refuse_nesting (HassWorker *worker, gboolean tasks, const char *function)
+{
+  if (in_unit (worker, function, "hass_token_emit"))
+    hass_job_takes (worker->job, tasks, function);
+}
+
+static inline gboolean
 may_nest (HassWorker *worker, gboolean tasks, const char *function)
 {
-  return in_unit (worker, function, "hass_token_emit")
-         && hass_job_takes (worker->job, tasks, function)
-         && !hass_job_stopping (worker->job);
+  if (G_LIKELY (worker && hass_worker_is_current (worker) && worker->unit
+                && tasks == hass_farm_takes_tasks (worker->job->farm)))
+    return !hass_job_stopping (worker->job);
+  refuse_nesting (worker, tasks, function);
+  return FALSE;
 }
 
 static G_GNUC_NO_INLINE void
@@ -147,15 +157,14 @@ hass_worker_emit (HassWorker *worker, const HassLoad *load)
   return TRUE;
 }
 
-gboolean
-hass_engine_nest_task (HassWorker *worker, HassLoad *load)
+HassLoad *
+hass_engine_nest_task (HassWorker *worker)
 {
   if (!may_nest (worker, TRUE, "hass_worker_emit_task"))
-    return FALSE;
-  load->tag = hass_copy_new (worker->job, &worker->copier, load->tag);
-  load->flags |= HASS_LOAD_COPIED;
-  *nest (worker) = *load;
-  return TRUE;
+    return NULL;
+  HassLoad *load = nest (worker);
+  load->tag = hass_copy_new (worker->job, &worker->copier);
+  return load;
 }
 
 /* A loop that a unit runs on several cores; see hass_worker_parallel_for(). */
