@@ -94,9 +94,7 @@ hass_ready_set_free (HassReadySet *set)
 static double
 work_of (const HassReadySet *set, const HassLoad *load)
 {
-  if (!set->sized)
-    return 1;
-  return load->cost > 0 ? load->cost : load->size > 0 ? load->size : 1;
+  return set->sized ? hass_load_work (load) : 1;
 }
 
 /* Adds @n loads of the lane, of @work in total, to the counters; a negative @n
@@ -389,11 +387,13 @@ hass_ready_deque_push (HassReadySet *set, guint deque, const HassReadyRun *run,
     {
       if (had + n > d->capacity)
         grow_deque_locked (d, had, had + n);
+      guint32 at = (d->first + had) & (d->capacity - 1);
+      guint32 m = MIN (n, d->capacity - at);
+      memcpy (&d->loads[at], loads, m * sizeof *loads);
+      memcpy (d->loads, loads + m, (n - m) * sizeof *loads);
       for (guint32 i = 0; i < n; i++)
         {
-          guint32 at = (d->first + had + i) & (d->capacity - 1);
-          d->loads[at] = loads[i];
-          d->earliest_ns[at] = run->earliest_ns;
+          d->earliest_ns[(at + i) & (d->capacity - 1)] = run->earliest_ns;
           work += work_of (set, &loads[i]);
         }
       atomic_store_explicit (&d->mask, run->mask, memory_order_relaxed);
@@ -413,13 +413,13 @@ hass_ready_deque_take (HassReadySet *set, HassReadyDeque *d, guint32 n,
   guint32 had = hass_ready_deque_n (d);
   guint32 from = d->first + (newest ? had - n : 0);
   double work = 0;
+  guint32 at = from & (d->capacity - 1), m = MIN (n, d->capacity - at);
+  memcpy (loads, &d->loads[at], m * sizeof *loads);
+  memcpy (loads + m, d->loads, (n - m) * sizeof *loads);
+  memcpy (earliest_ns, &d->earliest_ns[at], m * sizeof *earliest_ns);
+  memcpy (earliest_ns + m, d->earliest_ns, (n - m) * sizeof *earliest_ns);
   for (guint32 i = 0; i < n; i++)
-    {
-      guint32 at = (from + i) & (d->capacity - 1);
-      loads[i] = d->loads[at];
-      earliest_ns[i] = d->earliest_ns[at];
-      work += work_of (set, &loads[i]);
-    }
+    work += work_of (set, &loads[i]);
   if (!newest)
     d->first += n;
   count_deque_locked (d, had - n, -work);

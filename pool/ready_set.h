@@ -120,6 +120,14 @@ void hass_ready_deque_take (HassReadySet *set, HassReadyDeque *deque, guint32 n,
                             double *earliest_ns);
 void hass_ready_set_gather (HassReadySet *set);
 
+/* Returns: a load's work by all that is known of it: its expected cost, else
+   its size. Inline, as it is asked for each load several times. */
+static inline double
+hass_load_work (const HassLoad *load)
+{
+  return load->cost > 0 ? load->cost : load->size > 0 ? load->size : 1;
+}
+
 /* Returns: the number of loads in a deque. Sequentially consistent as
    hass_ready_set_waiting(). */
 static inline guint32

@@ -152,8 +152,7 @@ hass_round_known_cost (const HassRound *round, guint32 unit)
       gsize first = (gsize)unit * division->block_elements;
       return MIN (division->block_elements, division->load.size - first);
     }
-  const HassLoad *load = &round->loads[(round->base + unit) & round->mask];
-  return load->cost > 0 ? load->cost : load->size > 0 ? load->size : 1;
+  return hass_load_work (&round->loads[(round->base + unit) & round->mask]);
 }
 
 /* Returns: the true cost of the unit at a position. For the models of the

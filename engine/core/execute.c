@@ -121,7 +121,7 @@ compute_plain (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e)
       block.output_bytes = load->output_bytes;
       done.bytes += load->input_bytes;
       if (sized)
-        done.work += hass_round_true_cost (round, e.first + done.n);
+        done.work += hass_load_work (load);
       if (G_UNLIKELY (!compute (job, worker, &block, function, data)))
         done.n_failed++;
       block.seq++;
