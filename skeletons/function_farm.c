@@ -85,18 +85,23 @@ hass_worker_emit_task (HassWorker *worker, const HassTask *task)
   return TRUE;
 }
 
+static G_GNUC_NO_INLINE gboolean
+refuse_call (const HassTask *task, guint64 seq, GError **error)
+{
+  g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+               "task %" G_GUINT64_FORMAT " has no CPU function%s", seq,
+               task->gpu ? ", which virtual time needs for its result" : "");
+  return FALSE;
+}
+
 static gboolean
 call_task (const HassBlock *block, HassWorker *worker, gpointer data,
            GError **error)
 {
   const HassFunctionFarm *f = data;
   const HassTask *task = block->load->tag;
-  if (task->cpu)
-    return task->cpu (task, worker, f->user_data, error);
-  g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
-               "task %" G_GUINT64_FORMAT " has no CPU function%s", block->seq,
-               task->gpu ? ", which virtual time needs for its result" : "");
-  return FALSE;
+  return G_LIKELY (task->cpu) ? task->cpu (task, worker, f->user_data, error)
+                              : refuse_call (task, block->seq, error);
 }
 
 static HassGpuWorkerFunc

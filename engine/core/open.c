@@ -74,21 +74,34 @@ refuse (HassJob *job, const HassSpan *span, gboolean locked)
     hass_job_check_devices (job, span, &seq);
 }
 
+/* Returns: whether all loads of a span, which has some, lie side by side, have
+   the same flags, and no priority: what holds for the first holds for all. */
+static gboolean
+are_alike (const HassSpan *span)
+{
+  const HassLoad *loads = &span->loads[span->base & span->mask];
+  guint32 flags = loads->flags;
+  if (flags & HASS_LOAD_URGENT
+      || span->mask - (span->base & span->mask) < span->n - 1)
+    return FALSE;
+  for (guint32 i = 1; i < span->n; i++)
+    if (loads[i].flags != flags)
+      return FALSE;
+  return TRUE;
+}
+
 /* Returns: how many of @most loads are one run, of which mask and priority are
-   put into @run. @tiny: loads of different priorities may be one. Most loads of
-   an emitter have the same flags, so these are compared first. */
+   put into @run. @tiny: loads of different priorities may be one. */
 static guint32
 find_run (const HassJob *job, const HassLoad *loads, guint64 most,
           gboolean tiny, HassReadyRun *run)
 {
   const HassRound *round = &hass_job_slot (job, 0)->round;
-  guint32 n = 1, flags = loads->flags;
+  guint32 n = 1;
   run->mask = hass_round_mask_of (round, loads);
   run->priority = priority_of (job, loads);
   for (; n < most; n++)
     {
-      if (G_LIKELY (loads[n].flags == flags && !(flags & HASS_LOAD_URGENT)))
-        continue;
       gint64 other = priority_of (job, &loads[n]);
       if (hass_round_mask_of (round, &loads[n]) != run->mask
           || (other != run->priority && !tiny))
@@ -106,15 +119,21 @@ hass_open_join (HassJob *job, const HassWorker *from, const HassSpan *span)
   gboolean tiny = from && from->unit_ns > 0 && from->unit_ns < TINY_NS;
   HassReadyRun run = { .earliest_ns = from ? from->path_ns : 0 };
   guint deque = from ? from->index : G_MAXUINT;
+  gboolean alike = are_alike (span);
+  HassSpan checked = *span;
+  checked.n = alike ? 1 : span->n;
   if (G_UNLIKELY (!hass_job_check_costs (job, span, NULL)
-                  || !hass_job_check_devices (job, span, NULL)))
+                  || !hass_job_check_devices (job, &checked, NULL)))
     refuse (job, span, !from);
   for (guint32 i = 0, n; i < span->n; i += n)
     {
       const HassLoad *loads = &span->loads[(span->base + i) & span->mask];
       /* the loads that lie side by side: a ring may begin again */
       guint64 rest = span->mask - ((span->base + i) & span->mask);
-      n = find_run (job, loads, MIN (span->n - i - 1, rest) + 1, tiny, &run);
+      guint64 most = alike ? 1 : MIN (span->n - i - 1, rest) + 1;
+      n = find_run (job, loads, most, tiny, &run);
+      if (alike)
+        n = span->n;
       if (!hass_ready_deque_push (job->ready, deque, &run, loads, n))
         hass_ready_set_add (job->ready, &run, loads, n);
     }
