@@ -41,6 +41,7 @@ typedef struct
 int raw_main (const GpuBenchOptions *options);
 int hybrid_main (const GpuBenchOptions *options);
 int small_main (const GpuBenchOptions *options);
+int large_main (const GpuBenchOptions *options);
 int tasks_main (const GpuBenchOptions *options);
 int overhead_main (const GpuBenchOptions *options);
 int never_worse_main (const GpuBenchOptions *options);

@@ -25,6 +25,7 @@ static const struct
   { "raw", "links, launches, registering, host memory", raw_main, FALSE },
   { "hybrid", "search by CPU and GPUs", hybrid_main, FALSE },
   { "small", "scattered small loads, 64 B to 1 MiB", small_main, FALSE },
+  { "large", "few large loads, 512 KiB to 128 MiB", large_main, FALSE },
   { "tasks", "different functions: one kernel or streams", tasks_main, FALSE },
   { "overhead", "turnaround of an empty bundle, cores that wait", overhead_main,
     FALSE },
@@ -111,6 +112,34 @@ use_empty_profile (void)
   atexit (remove_profile);
 }
 
+/* -- A measurement in a process of its own ------------------------------ */
+
+char *
+child_output (const char *command, char *spec)
+{
+  GError *error = NULL;
+  gint status = 0;
+  char *out = NULL, *err = NULL;
+  char *self = g_file_read_link ("/proc/self/exe", NULL);
+  char *argv[] = { self, const_cast<char *> (command),
+                   const_cast<char *> ("--run"), spec, NULL };
+  gboolean ok = g_spawn_sync (NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,
+                              &out, &err, &status, &error)
+                && g_spawn_check_wait_status (status, &error);
+  if (err && *err)
+    fputs (err, stderr);
+  if (!ok)
+    {
+      fflush (stdout);
+      fprintf (stderr, "a process that ran %s failed: %s\n", spec,
+               error->message);
+      exit (1);
+    }
+  g_free (err);
+  g_free (self);
+  return out;
+}
+
 /* -- All ---------------------------------------------------------------- */
 
 static gboolean
@@ -157,7 +186,7 @@ all_main (const GpuBenchOptions *options)
   char *lines = NULL;
   unlink (targets);
   for (const char *name : { "check", "raw", "hybrid", "overhead", "small",
-                            "never-worse", "tasks", "pipelines" })
+                            "large", "never-worse", "tasks", "pipelines" })
     {
       gint64 begin = bench_now_ns ();
       printf ("\n");
