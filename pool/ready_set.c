@@ -413,6 +413,8 @@ hass_ready_deque_take (HassReadySet *set, HassReadyDeque *d, guint32 n,
   guint32 had = hass_ready_deque_n (d);
   guint32 from = d->first + (newest ? had - n : 0);
   double work = 0;
+  if (n == 0)
+    return; /* it may have no array yet */
   guint32 at = from & (d->capacity - 1), m = MIN (n, d->capacity - at);
   memcpy (loads, &d->loads[at], m * sizeof *loads);
   memcpy (loads + m, d->loads, (n - m) * sizeof *loads);

@@ -209,7 +209,7 @@ tell (HassJob *job)
 static gboolean
 emit_beside_cores (HassEmitter *emitter, gpointer data, GError **error)
 {
-  const HassLoad load = { .size = 1 };
+  static const HassLoad load = { .size = 1 }; /* arrays stay where they are */
   (void)data, (void)error;
   CU_ASSERT_TRUE (hass_emitter_emit (emitter, &load));
   CU_ASSERT_EQUAL (n_told, 1);
