@@ -390,11 +390,11 @@ hass_load_pool_emitted (HassLoadPool *pool)
 }
 
 static void
-take_generated (HassLoadPool *pool, guint32 max, HassSpan *span)
+take_generated (HassLoadPool *pool, HassSpanLimit most, HassSpan *span)
 {
   Waiting *w = g_queue_peek_head (&pool->generated);
-  guint32 n = (guint32)MIN (max, w->n);
-  *span = (HassSpan){ .loads = w->loads, .mask = G_MAXUINT64, .n = n };
+  *span = (HassSpan){ .loads = w->loads, .mask = G_MAXUINT64 };
+  guint32 n = hass_span_limit (span, w->n, most);
   w->loads += n;
   w->n -= n;
   atomic_fetch_sub_explicit (&pool->array_loads, n, memory_order_relaxed);
@@ -403,14 +403,13 @@ take_generated (HassLoadPool *pool, guint32 max, HassSpan *span)
 }
 
 static void
-take_nested (HassLoadPool *pool, guint32 max, HassSpan *span)
+take_nested (HassLoadPool *pool, HassSpanLimit most, HassSpan *span)
 {
   HassLoadArray *array = pool->nested;
-  guint32 n = (guint32)MIN (max, array->n - array->taken);
   *span = (HassSpan){ .loads = array->loads + array->taken,
                       .mask = G_MAXUINT64,
-                      .n = n,
                       .array = array };
+  guint32 n = hass_span_limit (span, array->n - array->taken, most);
   array->taken += n;
   atomic_fetch_sub_explicit (&pool->array_loads, n, memory_order_relaxed);
   if (array->taken == array->n)
@@ -424,6 +423,16 @@ take_nested (HassLoadPool *pool, guint32 max, HassSpan *span)
 gboolean
 hass_load_pool_next (HassLoadPool *pool, guint32 max, HassSpan *span)
 {
+  return hass_load_pool_next_elements (pool, max, G_MAXUINT64, span);
+}
+
+/* As hass_load_pool_next(), but takes one load or no more than @most_elements
+   elements. */
+gboolean
+hass_load_pool_next_elements (HassLoadPool *pool, guint32 max,
+                              guint64 most_elements, HassSpan *span)
+{
+  HassSpanLimit most = { max, most_elements };
   gboolean found = TRUE;
   pthread_mutex_lock (&pool->lock);
   /* Acquire pairs with the release store in hass_load_pool_emit(): the loads
@@ -434,21 +443,20 @@ hass_load_pool_next (HassLoadPool *pool, guint32 max, HassSpan *span)
   if (w && w->after < end)
     end = w->after;
   if (pool->nested)
-    take_nested (pool, max, span);
+    take_nested (pool, most, span);
   else if (taken < end)
     {
-      guint32 n = (guint32)MIN (max, end - taken);
       *span = (HassSpan){ .loads = pool->ring,
                           .base = taken,
                           .mask = pool->mask,
-                          .n = n,
                           .from_ring = TRUE };
+      guint32 n = hass_span_limit (span, end - taken, most);
       Held held = { taken, taken + n, FALSE };
       g_array_append_val (pool->held, held);
       atomic_store_explicit (&pool->taken, taken + n, memory_order_release);
     }
   else if (w)
-    take_generated (pool, max, span);
+    take_generated (pool, most, span);
   else
     found = FALSE;
   pthread_mutex_unlock (&pool->lock);
@@ -465,7 +473,7 @@ hass_load_pool_release (HassLoadPool *pool, const HassSpan *span)
     return;
   guint64 bytes = 0;
   for (guint32 i = 0; i < span->n; i++)
-    bytes += span->loads[(span->base + i) & span->mask].input_bytes;
+    bytes += hass_span_load (span, i)->input_bytes;
   pthread_mutex_lock (&pool->lock);
   guint n_done = 0;
   for (guint i = 0; i < pool->held->len; i++)

@@ -34,6 +34,37 @@ typedef struct
   gboolean from_ring;
 } HassSpan;
 
+static inline const HassLoad *
+hass_span_load (const HassSpan *span, guint32 i)
+{
+  return &span->loads[(span->base + i) & span->mask];
+}
+
+/* The most that a round takes: loads, and elements (HassLoad.size), but for a
+   single load that has more. */
+typedef struct
+{
+  guint32 loads;
+  guint64 elements;
+} HassSpanLimit;
+
+/* Sets the number of loads of @span, which begins with the first of @waiting
+   adjacent ones, to what a round takes. Returns: that number, at least 1. */
+static inline guint32
+hass_span_limit (HassSpan *span, guint64 waiting, HassSpanLimit most)
+{
+  span->n = (guint32)MIN (most.loads, waiting);
+  guint64 left = most.elements;
+  for (guint32 i = 0; i < span->n && most.elements < G_MAXUINT64; i++)
+    {
+      gsize size = hass_span_load (span, i)->size;
+      if (i > 0 && size > left)
+        span->n = i;
+      left -= MIN (size, left);
+    }
+  return span->n;
+}
+
 /* Called by the generator: returns: of how many loads of the ring that are not
    released the rounds have computed all units. */
 typedef guint64 (*HassLoadsDoneFunc) (gpointer data);
@@ -54,6 +85,8 @@ guint64 hass_load_pool_waiting (HassLoadPool *pool);
 gsize hass_load_pool_largest (const HassLoadPool *pool);
 guint64 hass_load_pool_emitted (HassLoadPool *pool);
 gboolean hass_load_pool_next (HassLoadPool *pool, guint32 max, HassSpan *span);
+gboolean hass_load_pool_next_elements (HassLoadPool *pool, guint32 max,
+                                       guint64 most_elements, HassSpan *span);
 void hass_load_pool_release (HassLoadPool *pool, const HassSpan *span);
 
 #endif

@@ -74,6 +74,7 @@ hass_round_clear (HassRound *round)
   g_free (round->classes);
   g_free (hass_round_order (round));
   g_free (round->prefix);
+  g_free (round->division.cuts);
   g_free (round->division.blocks);
   g_free (round->cells);
   g_free (round->earliest_ns);
@@ -81,8 +82,10 @@ hass_round_clear (HassRound *round)
   pthread_mutex_destroy (&round->returned_lock);
 }
 
+/* Begins a round of @n units that are the loads of @span or parts of them. */
 static void
-begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
+begin (HassRound *round, HassFarmKind farm, HassCostClass cost,
+       const HassSpan *span, guint32 n)
 {
   g_assert (n <= HASS_ROUND_MAX_UNITS);
   /* The lock is needed because a core that still uses the previous round may
@@ -91,6 +94,13 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
   round->farm = farm;
   round->cost = cost;
   round->n_units = n;
+  round->divisible = FALSE;
+  if (!round->ready)
+    {
+      round->loads = span->loads;
+      round->base = span->base;
+      round->mask = span->mask;
+    }
   round->n_partial_cpu = round->n_partial_linked = round->n_sets = 0;
   g_array_set_size (round->returned, 0);
   pthread_mutex_unlock (&round->returned_lock);
@@ -99,20 +109,10 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
   g_free (hass_round_order (round));
   atomic_store_explicit (&round->order, NULL, memory_order_relaxed);
   g_clear_pointer (&round->prefix, g_free);
+  g_clear_pointer (&round->division.cuts, g_free);
   g_clear_pointer (&round->division.blocks, g_free);
   for (guint i = 0; i < round->counter_of[round->n_devices]; i++)
-    {
-      HassCounter *c = &round->counters[i];
-      HassTally *t = &c->tallies[atomic_load (&c->turns) % 2];
-      atomic_store_explicit (&t->units, 0, memory_order_relaxed);
-      atomic_store_explicit (&t->work, 0, memory_order_relaxed);
-      atomic_store_explicit (&t->busy_ns, 0, memory_order_relaxed);
-      atomic_store_explicit (&c->bytes, 0, memory_order_relaxed);
-      atomic_store_explicit (&c->last_finish_ns, 0, memory_order_relaxed);
-      atomic_store_explicit (&c->bundles, 0, memory_order_relaxed);
-      atomic_store_explicit (&c->halo, 0, memory_order_relaxed);
-      atomic_store_explicit (&c->exclusive, 0, memory_order_relaxed);
-    }
+    hass_counter_reset (&round->counters[i]);
 }
 
 /* Returns: the mask of the classes of devices that can run a load; all_classes
@@ -172,7 +172,7 @@ order_tasks (HassRound *round)
 {
   guint32 n = round->n_units, at[N_SETS + 1] = { 0 };
   for (guint32 i = 0; i < n; i++)
-    at[set_of (round, &round->loads[(round->base + i) & round->mask]) + 1]++;
+    at[set_of (round, hass_round_load_at (round, i)) + 1]++;
   for (guint s = 0; s < N_SETS; s++)
     {
       note_set (round, s, at[s], at[s + 1]);
@@ -180,8 +180,7 @@ order_tasks (HassRound *round)
     }
   guint32 *order = g_new (guint32, n);
   for (guint32 i = 0; i < n; i++)
-    order[at[set_of (round, &round->loads[(round->base + i) & round->mask])]++]
-        = i;
+    order[at[set_of (round, hass_round_load_at (round, i))]++] = i;
   atomic_store_explicit (&round->order, order, memory_order_release);
 }
 
@@ -193,27 +192,22 @@ void
 hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
                         const HassSpan *span)
 {
-  begin (round, farm, cost, span->n);
+  begin (round, farm, cost, span, span->n);
   if (round->ready)
-    {
-      atomic_store_explicit (&round->room, 0, memory_order_relaxed);
-      return;
-    }
-  round->loads = span->loads;
-  round->base = span->base;
-  round->mask = span->mask;
-  round->divisible = FALSE;
-  if (farm == HASS_FARM_FUNCTION && span->n > 0)
+    atomic_store_explicit (&round->room, 0, memory_order_relaxed);
+  else if (farm == HASS_FARM_FUNCTION && span->n > 0)
     order_tasks (round);
 }
 
-/* Begins a round whose units are the @n blocks of one divisible load. The
-   round takes over the array division->blocks, if there is one. */
+/* Begins a round whose units are the blocks of the divisible loads of a span,
+   which the caller keeps as in hass_round_begin_loads(). The round takes over
+   the arrays of @division. */
 void
-hass_round_begin_load (HassRound *round, HassCostClass cost,
-                       const HassDivision *division, guint32 n)
+hass_round_begin_blocks (HassRound *round, HassCostClass cost,
+                         const HassSpan *span, const HassDivision *division)
 {
-  begin (round, HASS_FARM_PARTITION, cost, n);
+  begin (round, HASS_FARM_PARTITION, cost, span,
+         division->cuts[division->n_loads].block);
   round->divisible = TRUE;
   round->division = *division;
 }
@@ -492,8 +486,8 @@ hass_round_waiting_anywhere (HassRound *round)
 gboolean
 hass_round_in_flight (HassRound *round)
 {
-  guint32 waiting = hass_round_waiting_inside (round);
-  waiting += hass_round_missing (round);
+  guint32 waiting
+      = hass_round_waiting_inside (round) + hass_round_missing (round);
   return atomic_load_explicit (&round->outstanding, memory_order_acquire)
          > waiting;
 }

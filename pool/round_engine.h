@@ -85,14 +85,23 @@ typedef struct
   guint32 first, n;
 } HassPartialSet;
 
-/* How a large divisible load is cut into the blocks of a round: equal blocks
-   of block_elements elements (blocks is NULL), or those of the user's
-   partitioner. */
+/* Where a divisible load begins in its round: the block, and the elements of
+   all loads before it. */
 typedef struct
 {
-  HassLoad load;
+  guint32 block;
+  guint64 elements;
+} HassCut;
+
+/* How the n_loads large divisible loads of a round are cut into its blocks:
+   each into blocks of block_elements elements, the last of a load with what is
+   left (blocks is NULL), or into those of the user's partitioner. */
+typedef struct
+{
   gsize block_elements;
   gsize halo;
+  guint32 n_loads;
+  HassCut *cuts;     /* [n_loads + 1], the last: the ends; owned by the round */
   HassBlock *blocks; /* [n_units], owned by the round */
 } HassDivision;
 
@@ -186,8 +195,9 @@ void hass_round_clear (HassRound *round);
 
 void hass_round_begin_loads (HassRound *round, HassFarmKind farm,
                              HassCostClass cost, const HassSpan *span);
-void hass_round_begin_load (HassRound *round, HassCostClass cost,
-                            const HassDivision *division, guint32 n);
+void hass_round_begin_blocks (HassRound *round, HassCostClass cost,
+                              const HassSpan *span,
+                              const HassDivision *division);
 void hass_round_open (HassRound *round);
 guint hass_round_mask_of (const HassRound *round, const HassLoad *load);
 
@@ -211,12 +221,17 @@ guint32 hass_round_waiting_inside (HassRound *round);
 guint32 hass_round_waiting_anywhere (HassRound *round);
 
 /* round_units.c */
-void hass_division_slice (const HassDivision *division, guint64 seq,
-                          gsize first, gsize count, HassBlock *block);
+HassDivision hass_division_new (guint32 most_loads, gsize block_elements,
+                                gsize halo);
+void hass_division_add (HassDivision *division, guint32 n_blocks,
+                        gsize elements);
+void hass_load_slice (const HassLoad *load, gsize halo, guint64 seq,
+                      gsize first, gsize count, HassBlock *block);
 void hass_round_block (const HassRound *round, guint32 position,
                        HassBlock *block);
-gboolean hass_round_merge (const HassRound *round, HassExtent extent,
-                           HassBlock *block);
+guint32 hass_round_merge (const HassRound *round, HassExtent extent,
+                          HassBlock *block);
+guint32 hass_round_load_index (const HassRound *round, guint32 position);
 const HassLoad *hass_round_load (const HassRound *round, guint32 position);
 double hass_round_work_taken (const HassRound *round, HassExtent extent);
 gsize hass_round_bytes (const HassRound *round, HassExtent extent);
@@ -333,15 +348,18 @@ hass_round_order (const HassRound *round)
                                memory_order_acquire);
 }
 
-/* Returns: the first element of block @unit of a divisible load that is cut
-   into equal blocks; the end of the load for the block after the last. No
-   product can overflow. */
-static inline gsize
-hass_round_element (const HassRound *round, guint64 unit)
+static inline void
+hass_counter_reset (HassCounter *c)
 {
-  const HassDivision *division = &round->division;
-  return unit < round->n_units ? unit * division->block_elements
-                               : division->load.size;
+  HassTally *t = &c->tallies[atomic_load (&c->turns) % 2];
+  atomic_store_explicit (&t->units, 0, memory_order_relaxed);
+  atomic_store_explicit (&t->work, 0, memory_order_relaxed);
+  atomic_store_explicit (&t->busy_ns, 0, memory_order_relaxed);
+  atomic_store_explicit (&c->bytes, 0, memory_order_relaxed);
+  atomic_store_explicit (&c->last_finish_ns, 0, memory_order_relaxed);
+  atomic_store_explicit (&c->bundles, 0, memory_order_relaxed);
+  atomic_store_explicit (&c->halo, 0, memory_order_relaxed);
+  atomic_store_explicit (&c->exclusive, 0, memory_order_relaxed);
 }
 
 /* Counts units that the counter's core or GPU has finished, @work and @busy_ns
@@ -387,6 +405,13 @@ hass_round_unit (const HassRound *round, guint32 position)
   return order ? order[position] : position;
 }
 
+/* Returns: the load with this index in the round's span. */
+static inline const HassLoad *
+hass_round_load_at (const HassRound *round, guint32 index)
+{
+  return &round->loads[(round->base + index) & round->mask];
+}
+
 /* Fills in @block for the unit at a position that the caller has taken, in a
    round whose units are whole loads. */
 static inline void
@@ -394,7 +419,7 @@ hass_round_load_block (const HassRound *round, guint32 position,
                        HassBlock *block)
 {
   guint32 unit = hass_round_unit (round, position);
-  const HassLoad *load = &round->loads[(round->base + unit) & round->mask];
+  const HassLoad *load = hass_round_load_at (round, unit);
   *block = (HassBlock){ .load = load,
                         .seq = round->seqs ? round->seqs[unit]
                                            : round->seq_base + unit,

@@ -16,22 +16,81 @@
 
 /* -- Where a unit lies -------------------------------------------------- */
 
+/* Returns: a division of up to @most_loads loads, which are added in the order
+   of their span, as many as it has. */
+HassDivision
+hass_division_new (guint32 most_loads, gsize block_elements, gsize halo)
+{
+  return (HassDivision){ .block_elements = block_elements,
+                         .halo = halo,
+                         .cuts = g_new0 (HassCut, (gsize)most_loads + 1) };
+}
+
+/* Adds a load of @elements elements in @n_blocks blocks; one that cannot be
+   computed has none of either. */
+void
+hass_division_add (HassDivision *division, guint32 n_blocks, gsize elements)
+{
+  const HassCut *last = &division->cuts[division->n_loads++];
+  division->cuts[division->n_loads]
+      = (HassCut){ last->block + n_blocks, last->elements + elements };
+}
+
+/* Returns: the index of the load that block @unit is of; n_loads for the block
+   after the last. */
+static guint32
+load_of (const HassDivision *division, guint32 unit)
+{
+  guint32 lo = 0, hi = division->n_loads;
+  while (lo < hi)
+    {
+      guint32 middle = lo + (hi - lo + 1) / 2;
+      if (division->cuts[middle].block <= unit)
+        lo = middle;
+      else
+        hi = middle - 1;
+    }
+  return lo;
+}
+
+/* Returns: the elements before block @unit in its load, the @load th, if loads
+   are cut into equal blocks. */
+static inline gsize
+first_of (const HassDivision *division, guint32 load, guint32 unit)
+{
+  return (gsize)(unit - division->cuts[load].block) * division->block_elements;
+}
+
+/* Returns: the elements of all loads before block @unit, if they are cut into
+   equal blocks; of the round for the block after the last. */
+static guint64
+elements_before (const HassDivision *division, guint32 unit)
+{
+  guint32 load = load_of (division, unit);
+  return division->cuts[load].elements + first_of (division, load, unit);
+}
+
 const HassLoad *
 hass_round_load (const HassRound *round, guint32 position)
 {
-  if (round->divisible)
-    return &round->division.load;
+  return hass_round_load_at (round, hass_round_load_index (round, position));
+}
+
+/* Returns: the index in its span of the load that the unit at @position is, or
+   is a block of. */
+guint32
+hass_round_load_index (const HassRound *round, guint32 position)
+{
   guint32 unit = hass_round_unit (round, position);
-  return &round->loads[(round->base + unit) & round->mask];
+  return round->divisible ? load_of (&round->division, unit) : unit;
 }
 
 /* Fills in @block for the @count elements from @first on of a divisible load
-   with sequence number @seq, halos included. */
+   with sequence number @seq, with halos of up to @halo elements. */
 void
-hass_division_slice (const HassDivision *division, guint64 seq, gsize first,
-                     gsize count, HassBlock *block)
+hass_load_slice (const HassLoad *load, gsize halo, guint64 seq, gsize first,
+                 gsize count, HassBlock *block)
 {
-  const HassLoad *load = &division->load;
   gsize in = load->input_bytes / load->size;
   gsize out = load->output_bytes / load->size;
   *block = (HassBlock){
@@ -39,13 +98,30 @@ hass_division_slice (const HassDivision *division, guint64 seq, gsize first,
     .seq = seq,
     .first = first,
     .count = count,
-    .halo_before = MIN (division->halo, first),
-    .halo_after = MIN (division->halo, load->size - first - count),
+    .halo_before = MIN (halo, first),
+    .halo_after = MIN (halo, load->size - first - count),
     .input = load->input ? (const guint8 *)load->input + first * in : NULL,
     .input_bytes = count * in,
     .output = load->output ? (guint8 *)load->output + first * out : NULL,
     .output_bytes = count * out
   };
+}
+
+/* Fills in @block for the units [@unit, @unit + @n) of one load that is cut
+   into equal blocks, or for as many as the load has. Returns: how many. */
+static guint32
+slice (const HassRound *round, guint32 unit, guint32 n, HassBlock *block)
+{
+  const HassDivision *d = &round->division;
+  guint32 index = load_of (d, unit);
+  const HassLoad *load = hass_round_load_at (round, index);
+  gsize first = first_of (d, index, unit);
+  n = MIN (n, d->cuts[index + 1].block - unit);
+  gsize count = load->size - first;
+  if (unit + n < d->cuts[index + 1].block)
+    count = n * d->block_elements;
+  hass_load_slice (load, d->halo, round->seq_base + index, first, count, block);
+  return n;
 }
 
 /* Fills in @block for the unit at a position that the caller has taken: a
@@ -54,35 +130,32 @@ void
 hass_round_block (const HassRound *round, guint32 position, HassBlock *block)
 {
   if (!round->divisible)
-    {
-      hass_round_load_block (round, position, block);
-      return;
-    }
-  guint32 unit = hass_round_unit (round, position);
-  const HassDivision *division = &round->division;
-  if (division->blocks)
-    {
-      *block = division->blocks[unit];
-      return;
-    }
-  gsize first = (gsize)unit * division->block_elements;
-  hass_division_slice (
-      division, round->seq_base, first,
-      MIN (division->block_elements, division->load.size - first), block);
+    hass_round_load_block (round, position, block);
+  else if (round->division.blocks)
+    *block = round->division.blocks[hass_round_unit (round, position)];
+  else
+    slice (round, hass_round_unit (round, position), 1, block);
 }
 
-/* Fills in one block for all units of @e, if they are adjacent equal blocks of
-   a divisible load. Returns: FALSE if they are not. */
-gboolean
+/* Returns: whether units that are adjacent in position are adjacent blocks, as
+   the loads were cut into equal ones. */
+static inline gboolean
+is_even (const HassRound *round)
+{
+  return round->divisible && !round->division.blocks
+         && !hass_round_order (round);
+}
+
+/* Fills in one block for the first units of @e: for those that are adjacent
+   equal blocks of one divisible load, or else for one. Returns: for how many.
+   A part of @e that begins behind them is merged in the same way. */
+guint32
 hass_round_merge (const HassRound *round, HassExtent e, HassBlock *block)
 {
-  const HassDivision *division = &round->division;
-  if (!round->divisible || division->blocks || hass_round_order (round))
-    return FALSE;
-  gsize first = hass_round_element (round, e.first);
-  gsize end = hass_round_element (round, (guint64)e.first + e.n);
-  hass_division_slice (division, round->seq_base, first, end - first, block);
-  return TRUE;
+  if (is_even (round))
+    return slice (round, e.first, e.n, block);
+  hass_round_block (round, e.first, block);
+  return 1;
 }
 
 /* Returns: the input bytes of the units at the positions of @e. */
@@ -90,17 +163,15 @@ gsize
 hass_round_bytes (const HassRound *round, HassExtent e)
 {
   gsize bytes = 0;
+  guint32 n;
   HassBlock block;
-  if (hass_round_merge (round, e, &block))
-    return block.input_bytes;
+  for (; e.n > 0 && round->divisible; e = hass_extent_rest (e, n))
+    {
+      n = hass_round_merge (round, e, &block);
+      bytes += block.input_bytes;
+    }
   for (guint32 i = 0; i < e.n; i++)
-    if (round->divisible)
-      {
-        hass_round_block (round, e.first + i, &block);
-        bytes += block.input_bytes;
-      }
-    else
-      bytes += hass_round_load (round, e.first + i)->input_bytes;
+    bytes += hass_round_load (round, e.first + i)->input_bytes;
   return bytes;
 }
 
@@ -120,17 +191,24 @@ hass_round_output_bytes (const HassRound *round, guint64 position)
   return block.output_bytes;
 }
 
+/* Returns: the work of adjacent equal blocks. */
+static double
+work_of (const HassRound *round, HassExtent e)
+{
+  return elements_before (&round->division, e.first + e.n)
+         - elements_before (&round->division, e.first);
+}
+
 /* Returns: the work of the units of @e, which the caller has taken, as
    hass_round_work() does, but without the prefix sums, which a strategy may be
    writing at the same time. */
 double
 hass_round_work_taken (const HassRound *round, HassExtent e)
 {
-  HassBlock block;
-  if (hass_round_merge (round, e, &block))
-    return block.count;
-  if (!round->divisible && round->cost != HASS_COST_SIZED)
+  if (hass_round_counts_units (round))
     return e.n;
+  if (is_even (round))
+    return work_of (round, e);
   double work = 0;
   for (guint32 i = 0; i < e.n; i++)
     work += hass_round_true_cost (round, e.first + i);
@@ -149,10 +227,12 @@ hass_round_known_cost (const HassRound *round, guint32 unit)
       const HassDivision *division = &round->division;
       if (division->blocks)
         return division->blocks[unit].count;
-      gsize first = (gsize)unit * division->block_elements;
-      return MIN (division->block_elements, division->load.size - first);
+      guint32 load = load_of (division, unit);
+      return MIN (division->block_elements,
+                  hass_round_load_at (round, load)->size
+                      - first_of (division, load, unit));
     }
-  return hass_load_work (&round->loads[(round->base + unit) & round->mask]);
+  return hass_load_work (hass_round_load_at (round, unit));
 }
 
 /* Returns: the true cost of the unit at a position. For the models of the
@@ -202,9 +282,8 @@ hass_round_work (const HassRound *constant, guint64 first, guint64 n)
   g_return_val_if_fail (first + n <= round->n_units, 0);
   if (hass_round_counts_units (round))
     return n;
-  if (round->divisible && !round->division.blocks && !hass_round_order (round))
-    return hass_round_element (round, first + n)
-           - hass_round_element (round, first);
+  if (is_even (round))
+    return work_of (round, (HassExtent){ (guint32)first, (guint32)n });
   if (n <= STRIDE || round->ready)
     {
       double sum = 0;

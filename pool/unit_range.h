@@ -29,6 +29,13 @@ typedef struct
   guint32 n;
 } HassExtent;
 
+/* Returns: what is left of @e behind its first @n positions. */
+static inline HassExtent
+hass_extent_rest (HassExtent e, guint32 n)
+{
+  return (HassExtent){ e.first + n, e.n - n };
+}
+
 /* The waiting positions [head, tail), in one word so that both ends change
    atomically: head in the low half, tail in the high half. */
 typedef struct

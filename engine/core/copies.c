@@ -94,7 +94,7 @@ hass_copies_free (HassJob *job, const HassSpan *span)
   guint n = 0;
   for (guint32 i = 0; i < span->n; i++)
     {
-      const HassLoad *load = &span->loads[(span->base + i) & span->mask];
+      const HassLoad *load = hass_span_load (span, i);
       if (!(load->flags & HASS_LOAD_COPIED))
         continue;
       if (chunk_of (load->tag) != chunk && n > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* divide.c: cuts a divisible load into the blocks of a round.
+/* divide.c: cuts divisible loads into the blocks of a round.
    Thread safety: under the decision lock. */
 #include "job-private.h"
 #include "pool/callback_error.h"
@@ -31,12 +31,11 @@ check_block (const HassLoad *load, gsize first, const HassBlock *block,
    that the partitioner left as they were given (@given) are computed again for
    the new length. */
 static void
-follow_count (const HassDivision *division, const HassBlock *given,
-              HassBlock *block)
+follow_count (gsize halo, const HassBlock *given, HassBlock *block)
 {
   HassBlock fresh;
-  hass_division_slice (division, block->seq, block->first, block->count,
-                       &fresh);
+  hass_load_slice (block->load, halo, block->seq, block->first, block->count,
+                   &fresh);
   if (block->halo_after == given->halo_after)
     block->halo_after = fresh.halo_after;
   if (block->input_bytes == given->input_bytes)
@@ -45,24 +44,20 @@ follow_count (const HassDivision *division, const HassBlock *given,
     block->output_bytes = fresh.output_bytes;
 }
 
-/* Calls the user's partitioner until it has cut the whole load. Returns: the
-   blocks [@n_blocks]; NULL with an error if it fails or a block is not valid.
- */
-HassBlock *
-hass_divide_cut (HassJob *job, HassSlot *slot, const HassLoad *load, gsize e,
-                 guint32 *n_blocks, GError **error)
+/* Calls the user's partitioner until it has cut the whole load, and adds what
+   it returns to @blocks. Returns: FALSE with an error if it fails or a block is
+   not valid. */
+static gboolean
+cut_by_user (HassJob *job, const HassLoad *load, guint64 seq, gsize e,
+             GArray *blocks, GError **error)
 {
   const HassFarm *farm = job->farm;
-  GArray *blocks = g_array_new (FALSE, FALSE, sizeof (HassBlock));
-  HassDivision division = { *load, e, farm->halo_elements, NULL };
-  const HassLoad *kept = &slot->round.division.load;
+  gsize halo = farm->halo_elements;
   for (gsize first = 0; first < load->size;)
     {
       HassBlock block;
       gsize count = MIN (e, load->size - first);
-      hass_division_slice (&division, slot->round.seq_base, first, count,
-                           &block);
-      block.load = kept;
+      hass_load_slice (load, halo, seq, first, count, &block);
       HassBlock given = block;
       GError *inner = NULL;
       HassCallback before
@@ -77,30 +72,27 @@ hass_divide_cut (HassJob *job, HassSlot *slot, const HassLoad *load, gsize e,
       if (ok && blocks->len >= HASS_ROUND_MAX_UNITS)
         {
           g_set_error (error, HASS_ERROR, HASS_ERROR_OVERFLOW,
-                       "more than %u blocks in one load", HASS_ROUND_MAX_UNITS);
+                       "more than %u blocks in one round",
+                       HASS_ROUND_MAX_UNITS);
           ok = FALSE;
         }
       if (!ok || !check_block (load, first, &block, error))
-        {
-          g_array_unref (blocks);
-          return NULL;
-        }
-      block.load = kept;
+        return FALSE;
+      block.load = load;
       if (block.count != count)
-        follow_count (&division, &given, &block);
+        follow_count (halo, &given, &block);
       g_array_append_val (blocks, block);
       first += block.count;
     }
-  *n_blocks = blocks->len;
-  return (HassBlock *)g_array_free (blocks, FALSE);
+  return TRUE;
 }
 
-/* Most blocks into which a load is cut when blocks are sized to fill the widest
-   device, so that a narrow device does not make a round of very many units. A
-   guess: lower, and blocks are larger than the device needs; higher, and the
-   round's memory and time grow. */
+/* Most blocks into which a round is cut when blocks are sized to fill the
+   widest device, so that a narrow device does not make a round of very many
+   units. A guess: lower, and blocks are larger than the device needs; higher,
+   and the round's memory and time grow. */
 #define MOST_BLOCKS 4096
-/* Least number of blocks of a load for each core: the ends of cores differ by
+/* Least number of blocks of a round for each core: the ends of cores differ by
    at most one block, so by 1/8 of a core's time. Lower, and cores end less
    evenly; higher, and more time goes into blocks and halos. */
 #define BLOCKS_A_CORE 8
@@ -126,19 +118,19 @@ widest (const HassJob *job)
   return e;
 }
 
-/* Returns the number of elements of a block: the farm's, or by these rules,
-   each of which outweighs those before it:
+/* Returns the number of elements of a block in a round of @n elements: the
+   farm's, or by these rules, each of which outweighs those before it:
    1. as many as fill the widest device, but no more than MOST_BLOCKS blocks;
    2. at least BLOCKS_A_CORE blocks for each core, or for each GPU where there
       is no CPU pool;
    3. at least HALOS_IN_A_BLOCK halos;
    4. at least one block for each core. However large halos are, they end with
-      the load, so no block takes longer than the load in one piece. */
-gsize
-hass_divide_block_elements (HassJob *job, const HassLoad *load)
+      their load, so no block takes longer than a load in one piece. */
+static gsize
+block_elements (const HassJob *job, gsize n)
 {
   const HassFarm *farm = job->farm;
-  gsize n = load->size, cores = job->cpu >= 0 ? job->n_cores : job->n_devices;
+  gsize cores = job->cpu >= 0 ? job->n_cores : job->n_devices;
   if (farm->block_elements > 0)
     return farm->block_elements;
   gsize e = MAX (n / MOST_BLOCKS, widest (job));
@@ -152,9 +144,8 @@ hass_divide_block_elements (HassJob *job, const HassLoad *load)
 
 /* Checks that a load can be divided into blocks of @e elements; @cut_evenly: no
    partitioner decides the number of blocks. Returns: FALSE with an error. */
-gboolean
-hass_divide_check (const HassLoad *load, gsize e, gboolean cut_evenly,
-                   GError **error)
+static gboolean
+check_load (const HassLoad *load, gsize e, gboolean cut_evenly, GError **error)
 {
   if (load->size == 0)
     g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
@@ -171,4 +162,65 @@ hass_divide_check (const HassLoad *load, gsize e, gboolean cut_evenly,
   else
     return TRUE;
   return FALSE;
+}
+
+static void
+refuse_load (HassJob *job, guint64 seq, GError *error)
+{
+  g_prefix_error (&error, "farm '%s', load %" G_GUINT64_FORMAT ": ",
+                  job->farm->name, seq);
+  hass_job_add_unfinished (job, seq, 1, 0, 0, error->message);
+  if (job->farm->run->on_error == HASS_ON_ERROR_STOP)
+    hass_job_stop (job, error);
+  else
+    g_error_free (error);
+}
+
+/* Divides one load, with sequence number @seq, and adds it to @division and
+   what the user's partitioner returns to @blocks. A load that cannot be
+   divided, or after which the farm stops, is listed as unfinished and gets no
+   block. */
+static void
+divide_load (HassJob *job, const HassLoad *load, guint64 seq,
+             HassDivision *division, GArray *blocks)
+{
+  gsize e = division->block_elements;
+  GError *error = NULL;
+  guint32 n = blocks->len;
+  if (hass_job_stopping (job))
+    hass_job_add_unfinished (job, seq, 1, 0, 0, NULL);
+  else if (!check_load (load, e, !job->farm->partition, &error)
+           || (job->farm->partition
+               && !cut_by_user (job, load, seq, e, blocks, &error)))
+    {
+      g_array_set_size (blocks, n);
+      refuse_load (job, seq, error);
+    }
+  else
+    {
+      n = job->farm->partition ? blocks->len - n
+                               : (guint32)((load->size - 1) / e + 1);
+      hass_division_add (division, n, load->size);
+      return;
+    }
+  hass_division_add (division, 0, 0);
+}
+
+/* Divides the loads of a span, the first of which has sequence number @seq.
+   Those that cannot be divided are listed as unfinished and get no blocks. The
+   caller owns the division's arrays. */
+HassDivision
+hass_divide (HassJob *job, const HassSpan *span, guint64 seq)
+{
+  gsize n = 0;
+  for (guint32 i = 0; i < span->n; i++)
+    n += hass_span_load (span, i)->size;
+  HassDivision division = hass_division_new (span->n, block_elements (job, n),
+                                             job->farm->halo_elements);
+  GArray *blocks = g_array_new (FALSE, FALSE, sizeof (HassBlock));
+  for (guint32 i = 0; i < span->n; i++)
+    divide_load (job, hass_span_load (span, i), seq + i, &division, blocks);
+  division.blocks
+      = (HassBlock *)g_array_free (blocks, job->farm->partition == NULL);
+  return division;
 }

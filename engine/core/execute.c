@@ -43,23 +43,23 @@ compute (HassJob *job, HassWorker *worker, const HassBlock *block,
 
 static inline void
 add_done (HassDone *done, const HassRound *round, const HassBlock *block,
-          guint32 position, gsize bytes)
+          HassExtent units, gsize bytes)
 {
-  done->n++;
+  done->n += units.n;
   done->bytes += bytes;
   done->halo += block->halo_before + block->halo_after;
   if (round->divisible)
     done->work += block->count;
   else if (round->cost == HASS_COST_SIZED)
-    done->work += hass_round_true_cost (round, position);
+    done->work += hass_round_true_cost (round, units.first);
   else
     done->work += 1;
 }
 
-/* Computes the units of extent @e one by one. In an ordered farm whose round is
-   permuted each unit's results are committed by themselves, because neighbours
-   in position are not neighbours in sequence. Returns: the totals of the units.
- */
+/* Computes the units of extent @e one by one, adjacent blocks of a divisible
+   load as one. In an ordered farm whose round is permuted each unit's results
+   are committed by themselves, because neighbours in position are not
+   neighbours in sequence. Returns: the totals of the units. */
 static HassDone
 compute_each (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
               gboolean dry)
@@ -71,20 +71,21 @@ compute_each (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   HassDone done = { 0 };
   HassBlock block;
   worker->unit = &block;
-  for (guint32 i = 0; i < e.n && !hass_job_stopping (job); i++)
+  while (done.n < e.n && !hass_job_stopping (job))
     {
-      hass_round_block (round, e.first + i, &block);
+      HassExtent units = hass_extent_rest (e, done.n);
+      units.n = hass_round_merge (round, units, &block);
       if (sized && !hass_job_check_cost (job, block.load, block.seq))
         break;
       gsize bytes = block.input_bytes;
       if (!dry
           && !compute (job, worker, &block, farm->cpu_worker,
                        farm->cpu_worker_data))
-        done.n_failed++;
+        done.n_failed += units.n;
       if (alone)
         hass_units_commit (job, worker, slot,
-                           hass_round_unit (round, e.first + i), 1);
-      add_done (&done, round, &block, e.first + i, bytes);
+                           hass_round_unit (round, units.first), 1);
+      add_done (&done, round, &block, units, bytes);
     }
   worker->unit = NULL;
   if (!alone && done.n > 0)
@@ -134,28 +135,6 @@ compute_plain (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e)
   return done;
 }
 
-/* Computes adjacent blocks of a divisible load in one call of the worker, as
-   one merged block. Returns: the totals of the units. */
-static HassDone
-compute_merged (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
-                const HassBlock *block, gboolean dry)
-{
-  const HassFarm *farm = job->farm;
-  if (hass_job_stopping (job))
-    return (HassDone){ 0 };
-  HassDone done = { .n = e.n,
-                    .bytes = block->input_bytes,
-                    .work = block->count,
-                    .halo = block->halo_before + block->halo_after };
-  worker->unit = block;
-  if (!dry
-      && !compute (job, worker, block, farm->cpu_worker, farm->cpu_worker_data))
-    done.n_failed = e.n;
-  worker->unit = NULL;
-  hass_units_commit (job, worker, slot, e.first, e.n);
-  return done;
-}
-
 /* Computes the units of extent @e on the calling thread; with @dry only counts
    them. Units that are not begun because the farm stops are given back to the
    round. Returns: the totals of the computed units, which the caller passes to
@@ -164,13 +143,10 @@ HassDone
 hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
               gboolean dry)
 {
-  HassBlock block;
   HassCallback before = hass_engine_enter_callback ("cpu_worker", job, worker);
   gint64 collect_ns = worker->collect_ns;
   HassDone done;
-  if (hass_round_merge (&slot->round, e, &block))
-    done = compute_merged (job, worker, slot, e, &block, dry);
-  else if (!dry && !slot->round.divisible && !hass_round_order (&slot->round))
+  if (!dry && !slot->round.divisible && !hass_round_order (&slot->round))
     done = compute_plain (job, worker, slot, e);
   else
     done = compute_each (job, worker, slot, e, dry);
@@ -186,8 +162,7 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   pthread_mutex_lock (&job->decision);
   if (done.n_failed > 0)
     hass_units_count_failures (job, worker, done.n_failed);
-  hass_round_give_back (&slot->round,
-                        (HassExtent){ e.first + done.n, e.n - done.n });
+  hass_round_give_back (&slot->round, hass_extent_rest (e, done.n));
   pthread_mutex_unlock (&job->decision);
   return done;
 }

@@ -132,7 +132,7 @@ unrunnable (const HassJob *job, const HassSpan *span)
     present |= flag_of (&job->devices[d]);
   for (guint checked = 0; i < span->n; i++)
     {
-      guint flags = span->loads[(span->base + i) & span->mask].flags;
+      guint flags = hass_span_load (span, i)->flags;
       if (G_LIKELY (flags == checked))
         continue;
       guint kinds = flags & (HASS_LOAD_CPU | HASS_LOAD_GPU | HASS_LOAD_KINDS);
@@ -154,7 +154,7 @@ hass_job_check_devices (HassJob *job, const HassSpan *span, const guint64 *seq)
   guint32 i = unrunnable (job, span);
   if (i == span->n || !seq)
     return i == span->n;
-  guint kinds = span->loads[(span->base + i) & span->mask].flags
+  guint kinds = hass_span_load (span, i)->flags
                 & (HASS_LOAD_CPU | HASS_LOAD_GPU | HASS_LOAD_KINDS);
   hass_job_fail (job, HASS_ERROR_NO_DEVICE,
                  "task %" G_GUINT64_FORMAT
@@ -181,7 +181,7 @@ hass_job_check_costs (HassJob *job, const HassSpan *span, const guint64 *seq)
     return TRUE;
   for (guint32 i = 0; i < span->n; i++)
     {
-      const HassLoad *load = &span->loads[(span->base + i) & span->mask];
+      const HassLoad *load = hass_span_load (span, i);
       if (seq ? !hass_job_check_cost (job, load, *seq + i)
               : !hass_load_cost_is_valid (load))
         return FALSE;

@@ -4,8 +4,9 @@
    DESIGN. A part holds as many units as fit in the bytes that the device takes
    at once, and at least one. Where the farm has a gpu_multiple, a part ends at
    a multiple of it: pieces of rows of tiles would take a kernel and a copy
-   each. Parts of a divisible load are of nearly equal size, so that no small
-   one is left over. A device without a bound gets the grant as one part.
+   each. Parts of divisible loads are of nearly equal size, so that no small
+   one is left over, and adjacent blocks of a load are one block, as for a CPU
+   core. A device without a bound gets the grant as one part.
 
    Thread safety: the feeder's thread. */
 #include "feeder.h"
@@ -38,19 +39,22 @@ reserve (HassFeederPart *part, guint32 n)
   part->blocks = g_renew (HassBlock, part->blocks, part->capacity);
 }
 
-/* Returns how many units of the size of @block fit in the bytes of a part (what
-   the device is given at once), at least 1 and at most @most. */
+/* Returns how many units of the size of @block fit in what is left of a part
+   (what the device is given at once) that has @bytes, at most @most; an empty
+   part holds at least one. */
 static guint32
-fitting (const HassFeeder *f, const HassBlock *block, guint32 most)
+fitting (const HassFeeder *f, guint64 bytes, const HassBlock *block,
+         guint32 most)
 {
+  guint64 left = f->part_bytes - MIN (bytes, f->part_bytes);
   if (f->part_bytes == 0)
     return most;
-  return (guint32)CLAMP (f->part_bytes / MAX (hass_feeder_bytes (block), 1), 1,
-                         most);
+  return (guint32)CLAMP (left / MAX (hass_feeder_bytes (block), 1),
+                         bytes == 0 ? 1 : 0, most);
 }
 
 /* Returns the number of units for the next part (what the device is given at
-   once) of a divisible load, of whose remaining units @rest at most @fit would
+   once) of divisible loads, of whose remaining units @rest at most @fit would
    fit: parts get nearly equal sizes, so that no small part is left at the end.
  */
 static guint32
@@ -61,80 +65,79 @@ evenly (const HassFeeder *f, HassExtent rest, guint32 fit)
   return MIN (fit, hass_part_units (rest, fit, f->job->farm->gpu_multiple));
 }
 
-/* Cuts a part of a grant (what the device is given at once) from adjacent
-   blocks of a divisible load, and merges these into one block, as for a CPU
-   core, so that the device computes them in one call. */
-static void
-cut_merged (HassFeeder *f, HassFeederPart *part, HassRound *round,
-            HassExtent rest, guint32 most)
+/* Fills in @block for the first units of @rest that a part of @bytes has room
+   for: a load, or adjacent blocks of a divisible one. Returns how many, 0 if
+   there is no room; and in @rest what may follow them. Blocks of the same load
+   do not, as they would have been merged. */
+static guint32
+next_block (const HassFeeder *f, const HassRound *round, HassExtent *rest,
+            guint64 bytes, HassBlock *block)
 {
-  reserve (part, 1);
-  HassBlock *block = &part->blocks[0];
-  hass_round_merge (round, (HassExtent){ rest.first, 1 }, block);
-  guint32 n = evenly (f, rest, fitting (f, block, most));
-  part->extent = (HassExtent){ rest.first, n };
-  hass_round_merge (round, part->extent, block);
-  part->n_blocks = 1;
-  part->in_bytes = block->input_bytes;
-  part->out_bytes = block->output_bytes;
-  part->all_bytes = hass_feeder_bytes (block);
-  part->elements = block->count;
+  guint32 n = 1;
+  if (!round->divisible)
+    {
+      hass_round_load_block (round, rest->first, block);
+      if (f->part_bytes > 0 && bytes > 0
+          && bytes + hass_feeder_bytes (block) > f->part_bytes)
+        return 0;
+    }
+  else
+    {
+      hass_round_block (round, rest->first, block);
+      rest->n = fitting (f, bytes, block, rest->n);
+      n = rest->n > 0 ? hass_round_merge (round, *rest, block) : 0;
+    }
+  *rest = hass_extent_rest (*rest, n);
+  return n;
 }
 
+/* Cuts a part (what the device is given at once) of at most @most units. */
 static void
-cut_single (HassFeeder *f, HassFeederPart *part, HassRound *round,
-            HassExtent rest, guint32 most)
+cut (HassFeeder *f, HassFeederPart *part, const HassRound *round,
+     HassExtent rest, guint32 most)
 {
   guint64 in_bytes = 0, out_bytes = 0, all_bytes = 0, elements = 0;
-  guint32 n = 0, fit;
   HassBlock first;
   hass_round_block (round, rest.first, &first);
-  fit = fitting (f, &first, most);
+  guint32 fit = fitting (f, 0, &first, most);
+  part->extent = (HassExtent){ rest.first, 0 };
+  part->n_blocks = 0;
   reserve (part, MIN (fit, EXPECTED_BLOCKS));
   if (round->divisible) /* blocks are alike, loads need not be */
     most = MIN (most, evenly (f, rest, fit));
-  for (; n < most; n++)
+  rest.n = most;
+  while (rest.n > 0)
     {
-      reserve (part, n + 1);
-      HassBlock *block = &part->blocks[n];
-      if (round->divisible)
-        hass_round_block (round, rest.first + n, block);
-      else
-        hass_round_load_block (round, rest.first + n, block);
-      guint64 each = hass_feeder_bytes (block);
-      if (f->part_bytes > 0 && n > 0 && all_bytes + each > f->part_bytes)
+      reserve (part, part->n_blocks + 1);
+      HassBlock *block = &part->blocks[part->n_blocks];
+      guint32 n = next_block (f, round, &rest, all_bytes, block);
+      if (n == 0)
         break;
-      all_bytes += each;
+      all_bytes += hass_feeder_bytes (block);
       in_bytes += block->input_bytes;
       out_bytes += block->output_bytes;
       elements += block->count;
+      part->extent.n += n;
+      part->n_blocks++;
     }
   part->all_bytes = all_bytes;
   part->in_bytes = in_bytes;
   part->out_bytes = out_bytes;
   part->elements = elements;
-  part->extent = (HassExtent){ rest.first, n };
-  part->n_blocks = n;
 }
 
 void
 hass_feeder_cut (HassFeeder *f, HassFeederGrant *grant, HassFeederPart *part)
 {
-  HassRound *round = &grant->round->round;
   HassExtent rest = grant->rest;
-  HassBlock unused;
   guint32 most = f->part_units > 0 ? MIN (f->part_units, rest.n) : rest.n;
-  if (hass_round_merge (round, (HassExtent){ rest.first, 1 }, &unused))
-    cut_merged (f, part, round, rest, most);
-  else
-    cut_single (f, part, round, rest, most);
+  cut (f, part, &grant->round->round, rest, most);
   for (gsize i = 0; i < part->n_blocks; i++)
     {
       part->blocks[i].stage = grant->round->stage;
       part->blocks[i].fused = grant->round->fused;
     }
-  guint32 n = part->extent.n;
-  grant->rest = (HassExtent){ rest.first + n, rest.n - n };
+  grant->rest = hass_extent_rest (rest, part->extent.n);
   grant->n_parts++;
   part->grant = grant;
 }

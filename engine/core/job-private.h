@@ -76,12 +76,8 @@ hass_copy_new (HassJob *job, HassCopier *copier)
 HassHandles *hass_handles_take (guint n_workers);
 void hass_handles_keep (HassHandles *handles);
 
-/* divide.c; all functions under the decision lock */
-gsize hass_divide_block_elements (HassJob *job, const HassLoad *load);
-gboolean hass_divide_check (const HassLoad *load, gsize e, gboolean cut_evenly,
-                            GError **error);
-HassBlock *hass_divide_cut (HassJob *job, HassSlot *slot, const HassLoad *load,
-                            gsize e, guint32 *n_blocks, GError **error);
+/* divide.c; under the decision lock */
+HassDivision hass_divide (HassJob *job, const HassSpan *span, guint64 seq);
 
 /* rounds.c */
 extern const HassSourceOps hass_rounds_ops;

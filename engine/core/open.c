@@ -127,7 +127,7 @@ hass_open_join (HassJob *job, const HassWorker *from, const HassSpan *span)
     refuse (job, span, !from);
   for (guint32 i = 0, n; i < span->n; i += n)
     {
-      const HassLoad *loads = &span->loads[(span->base + i) & span->mask];
+      const HassLoad *loads = hass_span_load (span, i);
       /* the loads that lie side by side: a ring may begin again */
       guint64 rest = span->mask - ((span->base + i) & span->mask);
       guint64 most = alike ? 1 : MIN (span->n - i - 1, rest) + 1;

@@ -215,16 +215,19 @@ hass_results_of_bundle (HassWorker *worker, HassSlot *slot, HassExtent e,
     {
       Sorted s = sort_records (done, n_blocks, farm->gpu_record_bytes);
       const guint8 *records = s.bytes ? s.bytes : done->records;
+      HassExtent rest = e;
       for (gsize i = 0; i < n_blocks; i++)
         {
+          HassBlock unused;
+          guint32 n = hass_round_merge (&slot->round, rest, &unused);
           if (!take_block (job, worker, &blocks[i],
                            records + s.first[i] * farm->gpu_record_bytes,
                            s.first[i + 1] - s.first[i]))
-            n_failed += n_blocks == 1 ? e.n : 1;
+            n_failed += n;
           if (alone)
-            hass_units_commit (
-                job, worker, slot,
-                hass_round_unit (&slot->round, e.first + (guint32)i), 1);
+            hass_units_commit (job, worker, slot,
+                               hass_round_unit (&slot->round, rest.first), 1);
+          rest = hass_extent_rest (rest, n);
         }
       g_free (s.bytes);
       g_free (s.first);

@@ -3,8 +3,9 @@
    has not computed.
 
    DESIGN. Rounds are a source of work (source.h). A free slot gets a span of
-   the pool (in a partition farm one load, cut into blocks); the strategy orders
-   and divides it. Tasks with a priority join an open round instead (open.c).
+   the pool (in a partition farm loads that are cut into blocks); the strategy
+   orders and divides it. Tasks with a priority join an open round instead
+   (open.c).
 
    Thread safety: under the decision lock; hass_job_abandon when all other
    threads have left; the operations of the source as source.h says. */
@@ -13,59 +14,70 @@
 #include <string.h>
 
 static void
-refuse_load (HassJob *job, const HassLoad *load, guint64 seq, GError *error)
+let_go (HassJob *job, const HassSpan *span, guint64 seq)
 {
-  hass_job_add_unfinished (job, seq, 1, 0, 0, error->message);
-  if (job->farm->run->on_error == HASS_ON_ERROR_STOP)
-    hass_job_stop (job, error);
-  else
-    g_error_free (error);
-  hass_job_let_go (job, load, seq, FALSE);
+  for (guint32 i = 0; i < span->n; i++)
+    hass_job_let_go (job, hass_span_load (span, i), seq + i, FALSE);
+  hass_load_pool_release (job->pool, span);
 }
 
 static void
 abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
 {
   hass_job_add_unfinished (job, seq, span->n, 0, 0, NULL);
-  for (guint32 i = 0; i < span->n; i++)
-    hass_job_let_go (job, &span->loads[(span->base + i) & span->mask], seq + i,
-                     FALSE);
-  hass_load_pool_release (job->pool, span);
+  let_go (job, span, seq);
 }
 
-/* Begins a round of a partition farm with the next load that can be divided
-   into blocks; loads that cannot be are refused. Returns: FALSE if none waits.
- */
+/* Beside a device, rounds do not overlap, and at the end of each the devices
+   wait for one another, for as long as a copy takes. So large loads that wait
+   are joined to a round of this time, in ns. A guess: less, and more is lost at
+   the ends; more, and a generator whose pool holds few loads waits for longer
+   until one is released. */
+#define JOINED_ROUND_NS 20000000
+
+/* Takes the loads of the next round of a partition farm: one, or beside a
+   device as many as take JOINED_ROUND_NS at the pace of the last round, but no
+   more than half the pool, as the generator could fill none of it meanwhile.
+   Returns: FALSE if none waits. */
+static gboolean
+take_divisible (HassJob *job, HassSpan *span)
+{
+  const HassFarm *farm = job->farm;
+  if (hass_job_overlaps (job))
+    return hass_load_pool_next (job->pool, 1, span);
+  gsize most = CLAMP (farm->pool_loads / 2, 1, farm->round_loads);
+  double elements = job->elements_per_ns * JOINED_ROUND_NS;
+  double blocks
+      = HASS_ROUND_MAX_UNITS / 2; /* the loads' last ones not counted */
+  if (farm->block_elements > 0)
+    elements = MIN (elements, blocks * farm->block_elements);
+  return hass_load_pool_next_elements (job->pool,
+                                       MIN (most, MAX (hass_job_room (job), 1)),
+                                       (guint64)MIN (elements, 1e18), span);
+}
+
+/* Begins a round of a partition farm with the next loads, cut into blocks;
+   loads that cannot be divided are refused. Returns: FALSE if none waits. */
 static gboolean
 begin_divisible (HassJob *job, HassSlot *slot)
 {
-  const HassFarm *farm = job->farm;
   HassSpan span;
-  while (!hass_job_stopping (job) && hass_load_pool_next (job->pool, 1, &span))
+  while (!hass_job_stopping (job) && take_divisible (job, &span))
     {
-      HassLoad load = span.loads[span.base & span.mask];
-      GError *error = NULL;
-      gsize e = hass_divide_block_elements (job, &load);
-      HassBlock *blocks = NULL;
-      guint32 n = 0;
-      slot->round.seq_base = job->n_loads++;
-      gboolean ok = hass_divide_check (&load, e, !farm->partition, &error);
-      if (ok && farm->partition)
-        ok = (blocks = hass_divide_cut (job, slot, &load, e, &n, &error))
-             != NULL;
-      else if (ok)
-        n = (guint32)((load.size - 1) / e + 1);
-      if (ok)
+      guint64 seq = job->n_loads;
+      job->n_loads += span.n;
+      HassDivision division = hass_divide (job, &span, seq);
+      if (division.cuts[span.n].block > 0)
         {
-          HassDivision division = { load, e, farm->halo_elements, blocks };
-          hass_round_begin_load (&slot->round, farm->cost, &division, n);
+          slot->round.seq_base = seq;
           slot->span = span;
+          hass_round_begin_blocks (&slot->round, job->farm->cost, &span,
+                                   &division);
           return TRUE;
         }
-      g_prefix_error (&error, "farm '%s', load %" G_GUINT64_FORMAT ": ",
-                      farm->name, slot->round.seq_base);
-      refuse_load (job, &load, slot->round.seq_base, error);
-      hass_load_pool_release (job->pool, &span);
+      g_free (division.cuts);
+      g_free (division.blocks);
+      let_go (job, &span, seq);
       job->engine->changed (job); /* the pool has room again */
     }
   return FALSE;
@@ -82,8 +94,7 @@ join (HassJob *job, const HassSpan *span)
   if (!job->ready || job->ordered || job->farm->kind != HASS_FARM_FUNCTION)
     return FALSE;
   for (guint32 i = 0; i < span->n && !urgent; i++)
-    urgent
-        = span->loads[(span->base + i) & span->mask].flags & HASS_LOAD_URGENT;
+    urgent = hass_span_load (span, i)->flags & HASS_LOAD_URGENT;
   if (!urgent)
     return FALSE;
   job->has_urgent = TRUE;
@@ -170,15 +181,9 @@ static void
 name_units (HassJob *job, HassRound *round, HassExtent e)
 {
   HassBlock block;
-  if (e.n > 0 && hass_round_merge (round, e, &block))
+  for (guint32 n; e.n > 0; e = hass_extent_rest (e, n))
     {
-      hass_job_add_unfinished (job, block.seq, 1, block.first, block.count,
-                               NULL);
-      return;
-    }
-  for (guint32 i = 0; i < e.n; i++)
-    {
-      hass_round_block (round, e.first + i, &block);
+      n = hass_round_merge (round, e, &block);
       hass_job_add_unfinished (job, block.seq, 1,
                                round->divisible ? block.first : 0,
                                round->divisible ? block.count : 0, NULL);
@@ -206,14 +211,12 @@ abandon_round (HassJob *job, HassSlot *slot)
         break;
       name_units (job, round, e);
       for (guint32 i = 0; i < e.n; i++)
-        missing[round->divisible ? 0 : hass_round_unit (round, e.first + i)]
-            = 1;
+        missing[hass_round_load_index (round, e.first + i)] = 1;
     }
   for (guint32 i = 0; i < span->n; i++)
     {
-      const HassLoad *load = &span->loads[(span->base + i) & span->mask];
       hass_job_let_go (
-          job, load, round->seq_base + i,
+          job, hass_span_load (span, i), round->seq_base + i,
           !missing[i] && !hass_job_is_unfinished (job, round->seq_base + i));
     }
   hass_load_pool_release (job->pool, span);

@@ -194,18 +194,24 @@ hass_slot_add_up (HassJob *job, HassSlot *slot, gint64 end_ns)
   hass_account_round (job, round, end_ns);
 }
 
+static double
+work_of_all (const HassJob *job)
+{
+  double work = 0;
+  for (guint d = 0; d < job->n_devices; d++)
+    work += job->summary[d].work;
+  return work;
+}
+
 /* Tells listeners of the round's end; job->summary holds its totals. */
 static void
 announce_end (HassJob *job, const HassSlot *slot, gint64 end_ns)
 {
-  double work = 0;
-  for (guint d = 0; d < job->n_devices && job->listeners; d++)
-    work += job->summary[d].work;
   HASS_ANNOUNCE (job, round_ended,
                  &(HassRoundFact){ .round = &slot->round,
                                    .first = slot->order_base,
                                    .n_loads = slot->span.n,
-                                   .work = work,
+                                   .work = work_of_all (job),
                                    .at_ns = end_ns });
 }
 
@@ -224,6 +230,8 @@ end_locked (HassJob *job, HassSlot *slot)
     slot->span.n = round->n_units;
   else if (job->strategy->ops->end_round)
     job->strategy->ops->end_round (job->strategy->self, &told);
+  if (round->divisible)
+    job->elements_per_ns = work_of_all (job) / MAX (told.makespan_ns, 1);
   announce_end (job, slot, end_ns);
   slot->mark = job->results ? hass_result_pool_mark (
                    job->results, slot->order_base + round->n_units)
@@ -331,8 +339,8 @@ hass_job_settle (HassJob *job, HassWorker *worker)
 }
 
 /* Returns: how many loads of the pool are computed and not released, as their
-   rounds go on or their results are not delivered. A load that was cut into
-   blocks is alone in its round. @data: the job. */
+   rounds go on or their results are not delivered; at least so many, if loads
+   are cut into blocks. @data: the job. */
 guint64
 hass_slots_computed (gpointer data)
 {
@@ -417,8 +425,7 @@ release_loads (HassJob *job, const HassSpan *span, guint64 seq)
     }
   for (guint32 i = 0; i < span->n; i++)
     {
-      const HassLoad *load = &span->loads[(span->base + i) & span->mask];
-      hass_job_let_go (job, load, seq + i,
+      hass_job_let_go (job, hass_span_load (span, i), seq + i,
                        farm->release && !hass_job_is_unfinished (job, seq + i));
     }
 }

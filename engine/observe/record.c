@@ -158,16 +158,9 @@ static void
 measure (const HassRound *round, HassExtent e, HassRecordRow *row)
 {
   HassBlock block;
-  if (hass_round_merge (round, e, &block))
+  for (guint32 n; e.n > 0; e = hass_extent_rest (e, n))
     {
-      row->elements = block.count;
-      row->in_bytes = block.input_bytes;
-      row->out_bytes = block.output_bytes;
-      return;
-    }
-  for (guint32 i = 0; i < e.n; i++)
-    {
-      hass_round_block (round, e.first + i, &block);
+      n = hass_round_merge (round, e, &block);
       row->elements += block.count;
       row->in_bytes += block.input_bytes;
       row->out_bytes += block.output_bytes;

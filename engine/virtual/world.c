@@ -116,7 +116,6 @@ hass_virtual_cost (const HassVirtualWorld *w, const HassRound *round,
                    guint device, HassExtent e)
 {
   const HassVirtualModel *m = w->model;
-  HassBlock block;
   double cost = 0;
   if (m && m->cost && !hass_round_order (round))
     return m->cost (m->data, round->number, device, e.first, e.n);
@@ -127,8 +126,8 @@ hass_virtual_cost (const HassVirtualWorld *w, const HassRound *round,
                          hass_round_unit (round, e.first + i), 1);
       return cost;
     }
-  if (hass_round_merge (round, e, &block))
-    return block.count;
+  if (round->divisible)
+    return hass_round_work_taken (round, e);
   for (guint32 i = 0; i < e.n; i++)
     cost += hass_round_true_cost (round, e.first + i);
   return cost;

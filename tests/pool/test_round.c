@@ -237,6 +237,22 @@ assigning (void)
 
 /* -- Blocks ------------------------------------------------------------- */
 
+/* Begins a round of @n loads, each cut into blocks of @e elements with halos of
+   @halo. */
+static void
+begin_blocks (const HassLoad *loads, guint32 n, gsize e, gsize halo)
+{
+  HassDivision division = hass_division_new (n, e, halo);
+  HassSpan span = { .loads = loads, .mask = G_MAXUINT64, .n = n };
+  for (guint32 i = 0; i < n; i++)
+    hass_division_add (&division, (guint32)((loads[i].size + e - 1) / e),
+                       loads[i].size);
+  open_trial_round ();
+  round_.seq_base = 77;
+  hass_round_begin_blocks (&round_, HASS_COST_EQUAL, &span, &division);
+  hass_round_open (&round_);
+}
+
 static void
 blocks (void)
 {
@@ -248,11 +264,7 @@ blocks (void)
                     .output = out,
                     .output_bytes = sizeof out,
                     .size = 23 };
-  open_trial_round ();
-  round_.seq_base = 77;
-  hass_round_begin_load (&round_, HASS_COST_EQUAL,
-                         &(HassDivision){ load, 5, 7, NULL }, 5);
-  hass_round_open (&round_);
+  begin_blocks (&load, 1, 5, 7);
   hass_round_block (&round_, 0, &b);
   CU_ASSERT (b.first == 0 && b.count == 5 && b.seq == 77);
   CU_ASSERT (b.halo_before == 0 && b.halo_after == 7);
@@ -283,18 +295,15 @@ merging (void)
 {
   HassBlock b;
   HassLoad load = { .input = "", .input_bytes = 46, .size = 23 };
-  open_trial_round ();
-  hass_round_begin_load (&round_, HASS_COST_EQUAL,
-                         &(HassDivision){ load, 5, 1, NULL }, 5);
-  hass_round_open (&round_);
-  CU_ASSERT (hass_round_merge (&round_, (HassExtent){ 1, 2 }, &b));
+  begin_blocks (&load, 1, 5, 1);
+  CU_ASSERT_EQUAL (hass_round_merge (&round_, (HassExtent){ 1, 2 }, &b), 2);
   CU_ASSERT (b.first == 5 && b.count == 10 && b.output == NULL);
   CU_ASSERT (b.halo_before == 1 && b.halo_after == 1);
-  CU_ASSERT (hass_round_merge (&round_, (HassExtent){ 3, 2 }, &b));
+  CU_ASSERT_EQUAL (hass_round_merge (&round_, (HassExtent){ 3, 2 }, &b), 2);
   CU_ASSERT (b.first == 15 && b.count == 8 && b.halo_after == 0);
   /* Assigned blocks lie no longer side by side. */
   hass_round_assign (&round_, by_position, NULL);
-  CU_ASSERT (!hass_round_merge (&round_, (HassExtent){ 1, 2 }, &b));
+  CU_ASSERT_EQUAL (hass_round_merge (&round_, (HassExtent){ 1, 2 }, &b), 1);
   double work = 0;
   gsize bytes = 0;
   for (guint32 p = 0; p < 5; p++)
@@ -322,11 +331,15 @@ user_blocks (void)
     cut[i] = (HassBlock){ .first = first,
                           .count = counts[i],
                           .input_bytes = counts[i] };
+  HassDivision division = hass_division_new (1, 10, 0);
+  hass_division_add (&division, 3, 30);
+  division.blocks = cut;
   open_trial_round ();
-  hass_round_begin_load (&round_, HASS_COST_EQUAL,
-                         &(HassDivision){ load, 0, 0, cut }, 3);
+  hass_round_begin_blocks (
+      &round_, HASS_COST_EQUAL,
+      &(HassSpan){ .loads = &load, .mask = G_MAXUINT64, .n = 1 }, &division);
   hass_round_open (&round_);
-  CU_ASSERT (!hass_round_merge (&round_, (HassExtent){ 0, 2 }, &b));
+  CU_ASSERT_EQUAL (hass_round_merge (&round_, (HassExtent){ 0, 2 }, &b), 1);
   CU_ASSERT_EQUAL (hass_round_work (&round_, 1, 2), 15);
   CU_ASSERT_EQUAL (hass_round_bytes (&round_, (HassExtent){ 0, 2 }), 20);
   hass_round_order_by_work (&round_);
@@ -335,6 +348,39 @@ user_blocks (void)
   hass_round_block (&round_, 2, &b);
   CU_ASSERT (b.first == 0 && b.count == 15);
   CU_ASSERT_EQUAL (hass_round_work_taken (&round_, (HassExtent){ 0, 2 }), 15);
+  hass_round_clear (&round_);
+}
+
+/* Blocks of several loads: each has its load, its sequence number and halos
+   that end with the load, and no block is of two loads. */
+static void
+of_several_loads (void)
+{
+  HassLoad loads[3] = { { .input_bytes = 23, .size = 23 },
+                        { .input_bytes = 10, .size = 5 },
+                        { .input_bytes = 36, .size = 12 } };
+  HassBlock b;
+  begin_blocks (loads, 3, 5, 2);
+  CU_ASSERT_EQUAL (hass_round_units (&round_), 5 + 1 + 3);
+  CU_ASSERT_EQUAL (hass_round_total_work (&round_), 40);
+  CU_ASSERT_EQUAL (hass_round_merge (&round_, (HassExtent){ 3, 6 }, &b), 2);
+  CU_ASSERT (b.load == &loads[0] && b.seq == 77);
+  CU_ASSERT (b.first == 15 && b.count == 8);
+  CU_ASSERT (b.halo_before == 2 && b.halo_after == 0);
+  CU_ASSERT_EQUAL (hass_round_merge (&round_, (HassExtent){ 5, 4 }, &b), 1);
+  CU_ASSERT (b.load == &loads[1] && b.seq == 78 && b.input_bytes == 10);
+  CU_ASSERT (b.halo_before == 0 && b.halo_after == 0);
+  CU_ASSERT_EQUAL (hass_round_merge (&round_, (HassExtent){ 6, 2 }, &b), 2);
+  CU_ASSERT (b.load == &loads[2] && b.seq == 79 && b.first == 0);
+  CU_ASSERT (b.count == 10 && b.input_bytes == 30 && b.halo_after == 2);
+  hass_round_block (&round_, 8, &b);
+  CU_ASSERT (b.load == &loads[2] && b.first == 10 && b.count == 2);
+  CU_ASSERT_EQUAL (hass_round_bytes (&round_, (HassExtent){ 4, 3 }), 28);
+  CU_ASSERT_EQUAL (hass_round_work (&round_, 4, 3), 13);
+  CU_ASSERT_EQUAL (hass_round_work (&round_, 8, 1), 2);
+  CU_ASSERT_EQUAL (hass_round_elements (&round_, 8), 2);
+  for (guint32 p = 0; p < 9; p++)
+    CU_ASSERT_EQUAL (hass_round_load_index (&round_, p), (p > 4) + (p > 5));
   hass_round_clear (&round_);
 }
 
@@ -419,6 +465,7 @@ HASS_TEST_SUITE (
     { "assigning moves units to their owners in order visited", assigning },
     { "blocks tile a load, with halos and a short last one", blocks },
     { "adjacent blocks merge, moved ones do not", merging },
+    { "blocks of several loads", of_several_loads },
     { "blocks cut by the user keep their sizes", user_blocks },
     { "units in a ring are found beyond its end", in_a_ring },
     { "a new round forgets the old one", reuse },

@@ -245,9 +245,11 @@ void
 mini_farm_run_divisible (MiniFarm *farm, gsize elements, gsize block_elements,
                          MiniRound *result)
 {
-  HassDivision division
-      = { .load = { .size = elements }, .block_elements = block_elements };
+  HassLoad load = { .size = elements };
+  HassSpan span = { .loads = &load, .mask = G_MAXUINT64, .n = 1 };
+  HassDivision division = hass_division_new (1, block_elements, 0);
   guint32 n = (elements + block_elements - 1) / block_elements;
-  hass_round_begin_load (farm->round, farm->env.cost, &division, n);
+  hass_division_add (&division, n, elements);
+  hass_round_begin_blocks (farm->round, farm->env.cost, &span, &division);
   run_round (farm, n, result);
 }

@@ -102,8 +102,9 @@ static void
 even_blocks (Replay *p, const RecordRound *round)
 {
   double e = round->block, last = round->work - e * (round->units - 1.0);
-  if (p->farm->kind != HASS_FARM_PARTITION || round->n > 1 || round->units == 0
-      || round->span != round->units || last <= 0 || last > e)
+  if (p->farm->kind != HASS_FARM_PARTITION || round->n > 1 || round->loads > 1
+      || round->units == 0 || round->span != round->units || last <= 0
+      || last > e)
     return;
   for (guint64 k = 0; k < round->units; k++)
     p->said[round->first + k] = k + 1 < round->units ? e : last;
