@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "pinned.h"
 #include "stream_copy.h"
 
 static void
@@ -67,6 +68,22 @@ hass_layout_init (HassLayout *l, const HassBlock *blocks, gsize n,
   if (functions)
     place (l, &l->functions_at, n * sizeof (guint32));
   l->table_bytes = hass_layout_aligned (l->table_bytes);
+}
+
+gboolean
+hass_layout_is_pinned (const HassLayout *l, gboolean adjacent, gsize bytes,
+                       gsize least, HassBlockPlaceFunc where,
+                       HassBlockBytesFunc bytes_of)
+{
+  if (adjacent)
+    return hass_memory_is_pinned (where (&l->blocks[0]), bytes);
+  if (bytes / l->n < least)
+    return FALSE;
+  for (gsize i = 0; i < l->n; i++)
+    if (!hass_memory_is_pinned (where (&l->blocks[i]),
+                                bytes_of (&l->blocks[i])))
+      return FALSE;
+  return TRUE;
 }
 
 /* Sets @offsets [n + 1], the bytes at which each block's output begins in the

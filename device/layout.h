@@ -48,6 +48,20 @@ void hass_layout_copy_out (const HassBlock *block, const guint8 *from,
 void hass_layout_places (const HassLayout *layout, guint64 *offsets,
                          guint64 *pitches);
 
+/* Returns: where a block's bytes lie in host memory; NULL: in several
+   pieces. */
+typedef gconstpointer (*HassBlockPlaceFunc) (const HassBlock *block);
+typedef gsize (*HassBlockBytesFunc) (const HassBlock *block);
+
+/* Returns: whether the blocks' inputs or outputs, of @bytes bytes in total, can
+   be copied without staging: they lie in pinned memory, and are contiguous
+   (@adjacent) or of at least @least bytes a block on average. @place,
+   @bytes_of: where those of a block lie, and how many they are. */
+gboolean hass_layout_is_pinned (const HassLayout *layout, gboolean adjacent,
+                                gsize bytes, gsize least,
+                                HassBlockPlaceFunc place,
+                                HassBlockBytesFunc bytes_of);
+
 /* Returns: @bytes, rounded up to the alignment of regions on a device. */
 static inline gsize
 hass_layout_aligned (gsize bytes)

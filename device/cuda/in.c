@@ -46,24 +46,21 @@ load_end (const HassBlock *b, gsize end)
   return load < end ? MAX (load + b->load->input_bytes, end) : end;
 }
 
+static gconstpointer
+place_of (const HassBlock *b)
+{
+  return b->input_row_bytes > 0 ? NULL : hass_layout_input (b);
+}
+
 /* Returns: whether the inputs of a group are copied directly from pinned
    memory. */
 static gboolean
 may_go_straight (const HassCudaDevice *d, const HassLayout *l)
 {
-  if (d->farm->bundle || l->input_bytes == 0)
-    return FALSE;
-  if (l->adjacent)
-    return hass_memory_is_pinned (hass_layout_input (&l->blocks[0]),
-                                  l->input_bytes);
-  if (l->input_bytes / l->n < HASS_CUDA_CALL_BYTES)
-    return FALSE;
-  for (gsize i = 0; i < l->n; i++)
-    if (l->blocks[i].input_row_bytes > 0
-        || !hass_memory_is_pinned (hass_layout_input (&l->blocks[i]),
-                                   hass_layout_input_bytes (&l->blocks[i])))
-      return FALSE;
-  return TRUE;
+  return !d->farm->bundle && l->input_bytes > 0
+         && hass_layout_is_pinned (l, l->adjacent, l->input_bytes,
+                                   HASS_CUDA_CALL_BYTES, place_of,
+                                   hass_layout_input_bytes);
 }
 
 /* Enqueues the copies of scattered inputs in pinned memory. */

@@ -175,18 +175,20 @@ hass_cuda_reserve_results (HassCudaDevice *d, HassCudaSlot *slot,
 
 /* -- Outputs ------------------------------------------------------------ */
 
-/* Returns: whether the outputs are large, and lie in pinned memory. */
-static gboolean
-each_is_pinned (const HassLayout *l)
+static gconstpointer
+place_of (const HassBlock *b)
 {
-  if (l->has_tiles || l->output_bytes / l->n < HASS_CUDA_CALL_BYTES)
-    return FALSE;
-  for (gsize i = 0; i < l->n; i++)
-    if (!hass_memory_is_pinned (l->blocks[i].output, l->blocks[i].output_bytes))
-      return FALSE;
-  return TRUE;
+  return b->output;
 }
 
+static gsize
+bytes_of (const HassBlock *b)
+{
+  return b->output_bytes;
+}
+
+/* Returns: whether the outputs of a group are copied directly to pinned
+   memory. */
 static gboolean
 may_go_straight (const HassCudaDevice *d, const HassLayout *l)
 {
@@ -194,10 +196,10 @@ may_go_straight (const HassCudaDevice *d, const HassLayout *l)
   if (d->farm->unbundle || d->farm->bundle_deadline_ns > 0
       || l->output_bytes == 0)
     return FALSE;
-  if (l->adjacent_out)
-    return hass_memory_is_pinned (l->blocks[0].output, l->output_bytes);
   if (!r)
-    return each_is_pinned (l);
+    return (l->adjacent_out || !l->has_tiles)
+           && hass_layout_is_pinned (l, l->adjacent_out, l->output_bytes,
+                                     HASS_CUDA_CALL_BYTES, place_of, bytes_of);
   if (l->n_rectangles > MOST_RECTANGLES)
     return FALSE;
   for (guint i = 0; i < l->n_rectangles; i++)
@@ -232,7 +234,7 @@ fetch_rectangle (HassCudaSlot *slot, const HassBlock *first,
 }
 
 static int
-fetch_each (const HassCudaSlot *slot, const HassLayout *l, const guint8 *from)
+fetch_each (HassCudaSlot *slot, const HassLayout *l, const guint8 *from)
 {
   int code = 0;
   for (gsize i = 0; i < l->n && code == 0; i++)
@@ -246,23 +248,31 @@ fetch_each (const HassCudaSlot *slot, const HassLayout *l, const guint8 *from)
   return code;
 }
 
+static int
+fetch_rectangles (HassCudaSlot *slot, const HassLayout *l, const guint8 *from)
+{
+  const HassRectangle *r = hass_layout_rectangles (l);
+  int code = 0;
+  for (guint i = 0; i < l->n_rectangles && code == 0; i++)
+    code = fetch_rectangle (slot, &l->blocks[r[i].first_block], &r[i],
+                            from + r[i].offset);
+  return code;
+}
+
 static gboolean
 fetch_straight (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g,
                 GError **error)
 {
-  const HassCudart *cuda = hass_cudart ();
   const HassLayout *l = &g->layout;
-  const HassRectangle *r = hass_layout_rectangles (l);
   const guint8 *from = slot->kit->out.data + g->out_at;
-  int code = 0;
+  int code;
   if (l->adjacent_out)
-    code = cuda->copy (l->blocks[0].output, from, l->output_bytes,
-                       HASS_CUDA_TO_HOST, slot->kit->stream);
-  else if (!r)
+    code = hass_cudart ()->copy (l->blocks[0].output, from, l->output_bytes,
+                                 HASS_CUDA_TO_HOST, slot->kit->stream);
+  else if (l->n_rectangles > 0)
+    code = fetch_rectangles (slot, l, from);
+  else
     code = fetch_each (slot, l, from);
-  for (guint i = 0; !l->adjacent_out && i < l->n_rectangles && code == 0; i++)
-    code = fetch_rectangle (slot, &l->blocks[r[i].first_block], &r[i],
-                            from + r[i].offset);
   return hass_gpu_check (d->gpu, code, "copy results to the host", error);
 }
 
