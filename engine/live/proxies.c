@@ -54,10 +54,11 @@ open_device (HassProxy *p)
   HassJob *job = p->job;
   GError *error = NULL;
   gint64 begin = hass_live_now (job);
-  gint64 takes = hass_proxy_opening_ns (p) + hass_proxy_copying_ns (p);
+  HassProxyWatch w;
+  hass_proxy_estimate (p, &w);
   pthread_mutex_lock (&job->decision);
-  job->devices[p->d].opening_ns = takes;
-  job->devices[p->d].opens_at_ns = begin + takes;
+  job->devices[p->d].opening_ns = w.start_ns;
+  job->devices[p->d].opens_at_ns = begin + w.start_ns;
   pthread_mutex_unlock (&job->decision);
   hass_live_changed (job); /* who waits for the device knows for how long */
   hass_spare_begin (p->live->spare);

@@ -45,8 +45,7 @@ typedef struct
 void hass_proxy_serve (HassProxy *p);
 
 /* proxy_need.c */
-gint64 hass_proxy_opening_ns (HassProxy *p);
-gint64 hass_proxy_copying_ns (const HassProxy *p);
+gint64 hass_proxy_estimate (HassProxy *p, HassProxyWatch *w);
 gint64 hass_proxy_opens_at_ns (HassProxy *p);
 gboolean hass_proxy_is_needed (HassProxy *p);
 

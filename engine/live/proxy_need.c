@@ -80,22 +80,25 @@ typedef enum
   GIVE /* not needed yet, but the cores were given units */
 } Need;
 
-/* Returns how long opening the device takes, in ns, as the device estimates; 0:
-   unknown. */
-gint64
-hass_proxy_opening_ns (HassProxy *p)
-{
-  return p->ops.opening_ns ? p->ops.opening_ns (p->device) : 0;
-}
-
 /* Returns how long copying the farm's constants to the device takes, in ns. */
-gint64
-hass_proxy_copying_ns (const HassProxy *p)
+static gint64
+copying_ns (const HassProxy *p)
 {
   double link = p->job->devices[p->d].link_bytes_per_ns, bytes = 0;
   for (guint i = 0; i < p->farm.n_constants; i++)
     bytes += p->farm.constants[i].bytes;
   return link > 0 ? (gint64)(bytes / link) : 0;
+}
+
+/* Asks the device how long it takes to open, for @w->open_ns and @w->start_ns:
+   if its opening begins now, it is ready after start_ns. Returns: open_ns; 0:
+   unknown. */
+gint64
+hass_proxy_estimate (HassProxy *p, HassProxyWatch *w)
+{
+  w->open_ns = p->ops.opening_ns ? p->ops.opening_ns (p->device) : 0;
+  w->start_ns = w->open_ns + copying_ns (p);
+  return w->open_ns;
 }
 
 static void
@@ -354,12 +357,11 @@ gint64
 hass_proxy_opens_at_ns (HassProxy *p)
 {
   gint64 now_ns = hass_live_now (p->job);
-  HassProxyWatch w
-      = { .begin_ns = now_ns, .open_ns = hass_proxy_opening_ns (p) };
+  HassProxyWatch w = { .begin_ns = now_ns };
   gboolean at_once
-      = w.open_ns < LEAST_NS
+      = hass_proxy_estimate (p, &w) < LEAST_NS
         || (p->job->source->rest && hass_proxy_has_turn (p, &w, now_ns));
-  return at_once ? now_ns + w.open_ns + hass_proxy_copying_ns (p) : 0;
+  return at_once ? now_ns + w.start_ns : 0;
 }
 
 /* Waits until the device should be opened, with checks at intervals. Returns:
@@ -370,7 +372,7 @@ hass_proxy_is_needed (HassProxy *p)
   HassJob *job = p->job;
   HassLive *live = p->live;
   HassProxyWatch w = { .begin_ns = hass_live_now (job) };
-  while ((w.open_ns = hass_proxy_opening_ns (p)) >= LEAST_NS)
+  while (hass_proxy_estimate (p, &w) >= LEAST_NS)
     {
       guint64 epoch = hass_event_prepare (&live->end);
       gint64 now_ns = hass_live_now (job);
@@ -381,11 +383,10 @@ hass_proxy_is_needed (HassProxy *p)
           return FALSE;
         }
       pthread_mutex_lock (&job->decision);
-      w.start_ns = w.open_ns + hass_proxy_copying_ns (p);
       Need need = decide (p, &w, now_ns);
       job->devices[p->d].opening_ns = is_last (job) ? w.start_ns : 0;
       if (need == OPEN) /* the proxies of other devices read opens_at_ns */
-        job->devices[p->d].opens_at_ns = now_ns + w.open_ns;
+        job->devices[p->d].opens_at_ns = now_ns + w.start_ns;
       pthread_mutex_unlock (&job->decision);
       if (need == OPEN)
         {
