@@ -13,7 +13,7 @@ EX_PARTS := $(filter-out %/main.o,$(foreach d,$(EX_DIRS:%=examples/%) \
 	$(TOOLS:%=tools/%) bench/papers,$(call objects_of,$(d))))
 TESTS := $(BUILD)/tests/hass-tests
 # What tests/device/failing_memory.c makes fail.
-TEST_WRAP := -Wl,--wrap=posix_memalign,--wrap=g_try_malloc_n
+TEST_WRAP := -Wl,--wrap=posix_memalign,--wrap=g_try_malloc_n,--wrap=g_try_realloc_n
 
 $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 	-DHASS_TOP='"$(CURDIR)"' $(CUNIT_CFLAGS) $(patsubst %,-DWITHOUT_%,$(LEFT_OUT))

@@ -176,8 +176,9 @@ gboolean hass_worker_result (HassWorker *worker, gconstpointer data,
  * partition farm and in a pipeline, whose stages call hass_token_emit(), it is
  * HASS_ERROR_MISUSE.
  *
- * Returns: TRUE; or FALSE on misuse: the farm then stops with
- * HASS_ERROR_MISUSE.
+ * Returns: TRUE; or FALSE on misuse, if memory is insufficient, or after 2^31
+ * loads from one pull or bundle: the farm then stops with HASS_ERROR_MISUSE,
+ * HASS_ERROR_NO_MEMORY or HASS_ERROR_OVERFLOW.
  */
 gboolean hass_worker_emit (HassWorker *worker, const HassLoad *load);
 

@@ -12,6 +12,9 @@
    and the array grows more often; larger, and idle workers hold more memory, 56
    bytes a load. */
 #define LEAST_NESTED 64
+/* Loads that a pull or bundle may emit: the largest number that doubling
+   LEAST_NESTED reaches in 32 bits, 120 GB of loads. */
+#define MOST_NESTED ((guint)1 << 31)
 
 /* Returns: FALSE if the worker is NULL or its farm has ended; that misuse is
    reported with the name of @function. */
@@ -128,41 +131,61 @@ may_nest (HassWorker *worker, gboolean tasks, const char *function)
   return FALSE;
 }
 
-static G_GNUC_NO_INLINE void
+/* Makes room for more loads of the worker. Returns: FALSE if there cannot be
+   more; the farm is stopped. */
+static G_GNUC_NO_INLINE gboolean
 grow_nested (HassWorker *worker)
 {
-  g_assert (worker->nested_room <= G_MAXUINT / 2);
-  worker->nested_room = MAX (2 * worker->nested_room, LEAST_NESTED);
-  worker->nested = g_renew (HassLoad, worker->nested, worker->nested_room);
+  guint n = worker->n_nested;
+  if (n >= MOST_NESTED)
+    {
+      hass_job_fail (worker->job, HASS_ERROR_OVERFLOW,
+                     "worker %u has emitted %u loads from one pull or bundle, "
+                     "the most that one can emit",
+                     worker->index, n);
+      return FALSE;
+    }
+  guint room = MAX (2 * n, LEAST_NESTED);
+  HassLoad *nested = g_try_renew (HassLoad, worker->nested, room);
+  if (!nested)
+    {
+      hass_job_fail (worker->job, HASS_ERROR_NO_MEMORY,
+                     "worker %u has emitted %u loads from one pull or bundle, "
+                     "and memory is insufficient for %u, %zu bytes",
+                     worker->index, n, room, room * sizeof *nested);
+      return FALSE;
+    }
+  worker->nested = nested;
+  worker->nested_room = room;
+  return TRUE;
 }
 
-/* Returns: where the worker's next load goes. Inlined, since a nested task may
-   cost no more than a call. */
-static inline HassLoad *
-nest (HassWorker *worker)
+/* Returns: whether there is room for a load of the worker. Inlined, since a
+   nested task may cost no more than a call. */
+static inline gboolean
+has_place (HassWorker *worker)
 {
-  if (G_UNLIKELY (worker->n_nested == worker->nested_room))
-    grow_nested (worker);
-  return &worker->nested[worker->n_nested++];
+  return G_LIKELY (worker->n_nested < worker->nested_room)
+         || grow_nested (worker);
 }
 
 gboolean
 hass_worker_emit (HassWorker *worker, const HassLoad *load)
 {
-  if (!may_nest (worker, FALSE, "hass_worker_emit")
+  if (!may_nest (worker, FALSE, "hass_worker_emit") || !has_place (worker)
       || (load->flags & HASS_LOAD_BUFFER
           && !hass_buffer_claim (worker->job, load, worker->unit->seq, TRUE)))
     return FALSE;
-  *nest (worker) = *load;
+  worker->nested[worker->n_nested++] = *load;
   return TRUE;
 }
 
 HassLoad *
 hass_engine_nest_task (HassWorker *worker)
 {
-  if (!may_nest (worker, TRUE, "hass_worker_emit_task"))
+  if (!may_nest (worker, TRUE, "hass_worker_emit_task") || !has_place (worker))
     return NULL;
-  HassLoad *load = nest (worker);
+  HassLoad *load = &worker->nested[worker->n_nested++];
   load->tag = hass_copy_new (worker->job, &worker->copier);
   return load;
 }

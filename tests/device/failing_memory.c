@@ -14,6 +14,8 @@ int __real_posix_memalign (void **memory, size_t alignment, size_t bytes);
 int __wrap_posix_memalign (void **memory, size_t alignment, size_t bytes);
 gpointer __real_g_try_malloc_n (gsize n, gsize bytes);
 gpointer __wrap_g_try_malloc_n (gsize n, gsize bytes);
+gpointer __real_g_try_realloc_n (gpointer memory, gsize n, gsize bytes);
+gpointer __wrap_g_try_realloc_n (gpointer memory, gsize n, gsize bytes);
 
 void
 failing_memory_at (guint n)
@@ -48,4 +50,11 @@ gpointer
 __wrap_g_try_malloc_n (gsize n, gsize bytes)
 {
   return failing_memory_count () ? NULL : __real_g_try_malloc_n (n, bytes);
+}
+
+gpointer
+__wrap_g_try_realloc_n (gpointer memory, gsize n, gsize bytes)
+{
+  return failing_memory_count () ? NULL
+                                 : __real_g_try_realloc_n (memory, n, bytes);
 }
