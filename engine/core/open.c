@@ -74,41 +74,31 @@ refuse (HassJob *job, const HassSpan *span, gboolean locked)
     hass_job_check_devices (job, span, &seq);
 }
 
-/* Returns: whether all loads of a span, which has some, lie side by side, have
-   the same flags, and no priority: what holds for the first holds for all. */
-static gboolean
-are_alike (const HassSpan *span)
-{
-  const HassLoad *loads = &span->loads[span->base & span->mask];
-  guint32 flags = loads->flags;
-  if (flags & HASS_LOAD_URGENT
-      || span->mask - (span->base & span->mask) < span->n - 1)
-    return FALSE;
-  for (guint32 i = 1; i < span->n; i++)
-    if (loads[i].flags != flags)
-      return FALSE;
-  return TRUE;
-}
-
 /* Returns: how many of @most loads are one run, of which mask and priority are
-   put into @run. @tiny: loads of different priorities may be one. */
+   put into @run. @tiny: loads of different priorities may be one. @alike: set
+   to whether all of the run have the same flags, and no priority: what holds
+   for the first holds for all. */
 static guint32
 find_run (const HassJob *job, const HassLoad *loads, guint64 most,
-          gboolean tiny, HassReadyRun *run)
+          gboolean tiny, HassReadyRun *run, gboolean *alike)
 {
   const HassRound *round = &hass_job_slot (job, 0)->round;
-  guint32 n = 1;
+  const HassLoad *end = loads + most, *other = loads + 1;
   run->mask = hass_round_mask_of (round, loads);
   run->priority = priority_of (job, loads);
-  for (; n < most; n++)
+  if (!(loads->flags & HASS_LOAD_URGENT))
+    while (other < end && other->flags == loads->flags)
+      other++;
+  *alike = other == end;
+  for (; other < end; other++)
     {
-      gint64 other = priority_of (job, &loads[n]);
-      if (hass_round_mask_of (round, &loads[n]) != run->mask
-          || (other != run->priority && !tiny))
+      gint64 priority = priority_of (job, other);
+      if (hass_round_mask_of (round, other) != run->mask
+          || (priority != run->priority && !tiny))
         break;
-      run->priority = MAX (run->priority, other);
+      run->priority = MAX (run->priority, priority);
     }
-  return n;
+  return (guint32)(other - loads);
 }
 
 /* Adds loads to the ready set. @from: the worker that has emitted them, or
@@ -119,21 +109,20 @@ hass_open_join (HassJob *job, const HassWorker *from, const HassSpan *span)
   gboolean tiny = from && from->unit_ns > 0 && from->unit_ns < TINY_NS;
   HassReadyRun run = { .earliest_ns = from ? from->path_ns : 0 };
   guint deque = from ? from->index : G_MAXUINT;
-  gboolean alike = are_alike (span);
-  HassSpan checked = *span;
-  checked.n = alike ? 1 : span->n;
-  if (G_UNLIKELY (!hass_job_check_costs (job, span, NULL)
-                  || !hass_job_check_devices (job, &checked, NULL)))
-    refuse (job, span, !from);
   for (guint32 i = 0, n; i < span->n; i += n)
     {
       const HassLoad *loads = hass_span_load (span, i);
       /* the loads that lie side by side: a ring may begin again */
       guint64 rest = span->mask - ((span->base + i) & span->mask);
-      guint64 most = alike ? 1 : MIN (span->n - i - 1, rest) + 1;
-      n = find_run (job, loads, most, tiny, &run);
-      if (alike)
-        n = span->n;
+      guint64 most = MIN (span->n - i - 1, rest) + 1;
+      gboolean alike;
+      n = find_run (job, loads, most, tiny, &run, &alike);
+      HassSpan joins = { .loads = loads, .mask = G_MAXUINT64, .n = n };
+      HassSpan some
+          = { .loads = loads, .mask = G_MAXUINT64, .n = alike ? 1 : n };
+      if (G_UNLIKELY (!hass_job_check_costs (job, &joins, NULL)
+                      || !hass_job_check_devices (job, &some, NULL)))
+        refuse (job, &joins, !from);
       if (!hass_ready_deque_push (job->ready, deque, &run, loads, n))
         hass_ready_set_add (job->ready, &run, loads, n);
     }
