@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* load_pool.c: the bounded ring of loads, and arrays of loads beside it.
    Thread safety: see load_pool.h. */
-#include "load_pool.h"
+#include "load_pool_ring.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "fence.h"
-#include "unit_range.h"
 
 /* Loads in the ring, in which the generator passes loads to the cores; more
    than may wait in it. A cache line that another core has just read is then
@@ -46,45 +43,6 @@ typedef struct
   guint64 begin, end;
   gboolean done;
 } Held;
-
-struct HassLoadPool
-{
-  /* Constant after the pool was made. */
-  HassLoad *ring;
-  guint64 capacity, mask;
-  gsize max_loads, max_bytes;
-  /* see hass_load_pool_widen() */
-  gsize most_loads, wide_loads, wide_bytes;
-  HassLoadsDoneFunc done;
-  gpointer data;
-  gboolean light; /* result of hass_fence_is_light() */
-
-  /* Used by the generator only. */
-  _Alignas(HASS_CACHE_LINE) guint64 head;
-  guint64 until; /* there was room for loads before this position */
-  guint64 bytes_in;
-  guint64 bytes_until; /* there was room for bytes up to this sum */
-  gsize refused;       /* bytes of the load that was refused last */
-
-  /* Written by the generator, read by the thread that begins rounds. */
-  _Alignas(HASS_CACHE_LINE) _Atomic guint64 published;
-  _Atomic gsize largest; /* bytes of input of a load in the ring so far */
-
-  /* Written by the threads that release, read by the generator. */
-  _Alignas(HASS_CACHE_LINE) _Atomic guint64 freed;
-  _Atomic guint64 bytes_out, loads_out;
-
-  /* Guarded by the lock. */
-  _Alignas(HASS_CACHE_LINE) pthread_mutex_t lock;
-  _Atomic guint64 taken; /* ring position at which the next round begins */
-  GArray *held;          /* Held, in order of ring positions */
-  /* Waiting: arrays of the generator, oldest first. */
-  GQueue generated;
-  HassLoadArray *nested; /* nested loads that wait, or NULL */
-  /* Number of loads that wait in both kinds of arrays. */
-  _Atomic guint64 array_loads;
-  _Atomic guint64 array_total; /* number of loads added in arrays so far */
-};
 
 /* Makes a pool in which at most @max_loads loads of @max_bytes input bytes in
    total wait. Returns: the pool; NULL if memory is insufficient. */
@@ -246,52 +204,18 @@ hass_load_pool_largest (const HassLoadPool *pool)
   return atomic_load_explicit (&pool->largest, memory_order_relaxed);
 }
 
-/* Adds a copy of the load to the ring, where there is room for it. */
-static inline void
-put (HassLoadPool *pool, const HassLoad *load)
-{
-  guint64 head = pool->head;
-  gsize bytes = load->input_bytes;
-  pool->ring[head & pool->mask] = *load;
-  pool->bytes_in += bytes;
-  if (G_UNLIKELY (bytes > hass_load_pool_largest (pool)))
-    atomic_store_explicit (&pool->largest, bytes, memory_order_relaxed);
-  /* A core that goes to sleep announces this and then checks `published`
-     again, so this store and the later check for sleepers must not be
-     reordered: see fence.h. The release makes the load visible to a thread
-     that reads the new counter. */
-  pool->head = ++head;
-  if (G_LIKELY (pool->light))
-    {
-      atomic_store_explicit (&pool->published, head, memory_order_release);
-      atomic_signal_fence (memory_order_seq_cst);
-    }
-  else
-    atomic_store_explicit (&pool->published, head, memory_order_seq_cst);
-}
-
-/* hass_load_pool_emit() where it is not known that there is room. */
-static G_GNUC_NO_INLINE gboolean
-put_if_room (HassLoadPool *pool, const HassLoad *load)
-{
-  if (!room_for (pool, load->input_bytes))
-    {
-      pool->refused = load->input_bytes;
-      return FALSE;
-    }
-  put (pool, load);
-  return TRUE;
-}
-
 /* Called by the generator only: adds a copy of the load to the ring. Returns:
    FALSE if the pool is full. */
 gboolean
 hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
 {
-  if (G_UNLIKELY (pool->head >= pool->until
-                  || load->input_bytes > pool->bytes_until - pool->bytes_in))
-    return put_if_room (pool, load);
-  put (pool, load);
+  if (G_UNLIKELY (!hass_load_pool_fits (pool, load))
+      && !room_for (pool, load->input_bytes))
+    {
+      pool->refused = load->input_bytes;
+      return FALSE;
+    }
+  hass_load_pool_put (pool, load);
   return TRUE;
 }
 
@@ -315,7 +239,7 @@ hass_load_pool_pass (HassLoadPool *pool)
 /* Counts @n loads that are added in an array. Under the lock, since otherwise
    a thread that takes the loads could subtract them from the counter before
    they were added. array_loads is sequentially consistent for the same reason
-   as `published` in hass_load_pool_emit(). */
+   as `published` in hass_load_pool_put(). */
 static void
 count_array_locked (HassLoadPool *pool, gsize n)
 {
@@ -435,7 +359,7 @@ hass_load_pool_next_elements (HassLoadPool *pool, guint32 max,
   HassSpanLimit most = { max, most_elements };
   gboolean found = TRUE;
   pthread_mutex_lock (&pool->lock);
-  /* Acquire pairs with the release store in hass_load_pool_emit(): the loads
+  /* Acquire pairs with the release store in hass_load_pool_put(): the loads
      before `end` are written. */
   guint64 end = atomic_load_explicit (&pool->published, memory_order_acquire);
   guint64 taken = atomic_load_explicit (&pool->taken, memory_order_relaxed);

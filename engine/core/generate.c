@@ -9,6 +9,7 @@
    Thread safety: the thread that called the farm. */
 #include "job-private.h"
 #include "pool/callback_error.h"
+#include "pool/load_pool_ring.h"
 
 static inline gboolean
 is_generating (const HassEmitter *emitter, HassEmits emits)
@@ -68,8 +69,8 @@ hass_emitter_make_room (HassEmitter *emitter)
 
 /* Announces loads that have entered the pool. If the calling thread is wanted
    for work, it computes until it no longer is; if it is the only one, until
-   nothing is left. */
-static G_GNUC_NO_INLINE void
+   nothing is left. Returns: TRUE, as what emitted them does. */
+static G_GNUC_NO_INLINE gboolean
 announce (HassEmitter *emitter)
 {
   HassJob *job = emitter->job;
@@ -79,6 +80,7 @@ announce (HassEmitter *emitter)
           job->flows_at_once
           || atomic_load_explicit (&job->caller_wanted, memory_order_relaxed)))
     hass_emitter_make_room (emitter);
+  return TRUE;
 }
 
 /* Has a load pass all stages, where this thread is the only one. Meanwhile it
@@ -115,26 +117,26 @@ emit (HassEmitter *emitter, const HassLoad *load)
   while (G_UNLIKELY (!hass_load_pool_emit (job->pool, load)))
     if (!hass_emitter_make_room (emitter))
       return FALSE;
-  announce (emitter);
-  return TRUE;
+  return announce (emitter);
 }
 
 gboolean
 hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
 {
-  /* The way of most loads: it writes nothing but the pool, and reads nothing
-     that other threads write often. */
+  /* The way of most loads: it writes nothing but the pool, reads nothing that
+     other threads write often, and calls nothing, so it needs no stack. */
   HassJob *job;
   if (G_UNLIKELY (!is_generating (emitter, HASS_EMITS_LOADS)
                   || (job = emitter->job)->deadline_ns > 0
                   || hass_job_stopping (job) || job->flows_at_once
                   || load->flags & HASS_LOAD_BUFFER
-                  || !hass_load_pool_emit (job->pool, load)))
+                  || !hass_load_pool_fits (job->pool, load)))
     return emit (emitter, load);
+  hass_load_pool_put (job->pool, load);
   if (G_UNLIKELY (
           hass_job_is_told (job)
           || atomic_load_explicit (&job->caller_wanted, memory_order_relaxed)))
-    announce (emitter);
+    return announce (emitter);
   return TRUE;
 }
 
@@ -176,8 +178,7 @@ hass_emitter_emit_array (HassEmitter *emitter, const HassLoad *loads,
     return FALSE;
   if (n_loads > 0)
     hass_load_pool_add_array (emitter->job->pool, loads, n_loads);
-  announce (emitter);
-  return TRUE;
+  return announce (emitter);
 }
 
 /* Puts the loads that the farm was given into the pool, then runs the

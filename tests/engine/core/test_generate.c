@@ -82,6 +82,8 @@ goes_on (void)
 
 /* -- On no engine --------------------------------------------------------- */
 
+#define POOL_LOADS 1024
+
 static guint n_full, n_woken;
 
 static gint64
@@ -163,7 +165,7 @@ begin_job (const HassEngineOps *engine, HassGenerateFunc generate,
                       .cpu_worker = compute,
                       .collect = collect,
                       .order = HASS_RESULTS_ORDERED,
-                      .pool_loads = 1024,
+                      .pool_loads = POOL_LOADS,
                       .pool_bytes = LOAD_BYTES,
                       .round_loads = 1024,
                       .window = 1024,
@@ -238,6 +240,51 @@ tells (void)
   end_job (job);
 }
 
+static guint n_counts;
+
+static guint64
+count_done (gpointer data)
+{
+  (void)data;
+  n_counts++;
+  return 0;
+}
+
+/* Ends the farm instead of making room. */
+static gboolean
+give_up (HassJob *job)
+{
+  (void)job;
+  CU_ASSERT_EQUAL (n_counts, 1);
+  return FALSE;
+}
+
+static gboolean
+emit_too_many (HassEmitter *emitter, gpointer data, GError **error)
+{
+  const HassLoad load = { .size = 1 };
+  (void)data, (void)error;
+  for (guint i = 0; i < POOL_LOADS; i++)
+    CU_ASSERT_TRUE (hass_emitter_emit (emitter, &load));
+  n_counts = 0;
+  CU_ASSERT_FALSE (hass_emitter_emit (emitter, &load));
+  CU_ASSERT_EQUAL (n_counts, 1);
+  return TRUE;
+}
+
+static void
+counts_once (void)
+{
+  static const HassEngineOps engine = {
+    .now = now, .make_room = give_up, .loads_came = nothing, .changed = nothing
+  };
+  HassFarm farm;
+  HassJob *job = begin_job (&engine, emit_too_many, &farm);
+  hass_load_pool_widen (job->pool, 2 * POOL_LOADS, 0, 0, count_done, NULL);
+  hass_job_generate (job);
+  end_job (job);
+}
+
 HASS_TEST_SUITE (
     generate,
     { "a long load does not keep the generator from going on while "
@@ -247,4 +294,5 @@ HASS_TEST_SUITE (
       "makes room and wakes the generating thread",
       wakes },
     { "the engine is told of emitted loads only while a core is missing",
-      tells })
+      tells },
+    { "an emission counts the room of a full pool once", counts_once })
