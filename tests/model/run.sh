@@ -20,7 +20,7 @@ status=0
 
 # Compiling takes longer than a small search, and less without optimisation.
 small=-O0
-large='-O1 -DCOLLAPSE'
+large=-O1
 
 # compile OPTIONS MODEL [-D...]: the program that searches.
 compile ()
