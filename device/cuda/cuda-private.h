@@ -69,6 +69,9 @@ typedef struct
      then are the events that time the copies recorded, as each costs a
      microsecond. */
   gboolean times_in, times_out;
+  /* of the copies to the device and to the host: the kit's, or for large copies
+     those of the device, where bundles take turns */
+  gpointer in_stream, out_stream;
 } HassCudaSlot;
 
 /* The measured cost of one way to bring inputs in pageable memory to the

@@ -143,9 +143,11 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
     return ok && hass_cuda_open_data (d, error);
   for (guint i = 0; i < HASS_CUDA_SLOTS && ok; i++)
     {
-      d->slots[i].busy = FALSE;
-      d->slots[i].kit = hass_gpu_kit_take (d->gpu, error);
-      ok = d->slots[i].kit != NULL;
+      HassCudaSlot *slot = &d->slots[i];
+      slot->busy = FALSE;
+      slot->kit = hass_gpu_kit_take (d->gpu, error);
+      ok = slot->kit != NULL;
+      slot->in_stream = slot->out_stream = ok ? slot->kit->stream : NULL;
     }
   ok = ok && hass_cuda_send_constants (d, error);
   if (!ok)

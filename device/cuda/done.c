@@ -37,7 +37,7 @@ fetch_rest (HassCudaDevice *d, HassCudaSlot *slot, guint64 n, GError **error)
     ok = hass_cuda_fetch_records (d, slot, slot->n_copied, n - slot->n_copied,
                                   &inner)
          && hass_gpu_check (
-             d->gpu, cuda->event_record (slot->kit->done, slot->kit->stream),
+             d->gpu, cuda->event_record (slot->kit->done, slot->out_stream),
              "record an event", &inner);
   else
     {

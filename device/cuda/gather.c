@@ -33,7 +33,7 @@ hass_cuda_copy_in (HassCudaDevice *d, HassCudaSlot *slot, gsize to,
          || hass_gpu_check (d->gpu,
                             hass_cudart ()->copy (slot->kit->in.data + to, from,
                                                   bytes, HASS_CUDA_TO_DEVICE,
-                                                  slot->kit->stream),
+                                                  slot->in_stream),
                             "copy to the device", error);
 }
 

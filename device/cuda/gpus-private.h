@@ -49,6 +49,9 @@ struct HassGpuKit
   gpointer epoch;
   gpointer side[HASS_GPU_SIDE_STREAMS], joined[HASS_GPU_SIDE_STREAMS];
   guint n_side;
+  /* Of slot 0's kit: streams of large copies of all slots, to the device and to
+     the host; NULL: there were none. */
+  gpointer link[2];
   HassGpuBuffer in, out, records;
   HassGpuBuffer host_in, host_out, host_records;
   /* Of a kit whose stream orders allocations (data.c): those that were made,
@@ -158,6 +161,7 @@ void hass_gpu_kit_return (HassGpu *gpu, HassGpuKit *kit);
 void hass_gpu_kit_abandon (HassGpu *gpu, HassGpuKit *kit);
 gboolean hass_gpu_kit_side (HassGpu *gpu, HassGpuKit *kit, guint n,
                             GError **error);
+gboolean hass_gpu_kit_links (HassGpu *gpu, HassGpuKit *kit, GError **error);
 gboolean hass_gpu_reserve (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes,
                            guint64 budget, GError **error);
 gboolean hass_gpu_reserve_host (HassGpu *gpu, HassGpuBuffer *buffer,

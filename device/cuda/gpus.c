@@ -184,6 +184,7 @@ kit_free (HassGpu *gpu, HassGpuKit *kit)
   HassGpuBuffer *host[] = { &kit->host_in, &kit->host_out, &kit->host_records };
   gpointer events[]
       = { kit->begun, kit->copied, kit->computed, kit->done, kit->epoch };
+  gpointer streams[] = { kit->stream, kit->link[0], kit->link[1] };
   for (guint i = 0; i < G_N_ELEMENTS (device); i++)
     {
       hass_gpu_give_budget_back (gpu, device[i]->capacity);
@@ -202,8 +203,9 @@ kit_free (HassGpu *gpu, HassGpuKit *kit)
   for (guint i = 0; i < G_N_ELEMENTS (events); i++)
     if (events[i])
       cuda->event_free (events[i]);
-  if (kit->stream)
-    cuda->stream_free (kit->stream);
+  for (guint i = 0; i < G_N_ELEMENTS (streams); i++)
+    if (streams[i])
+      cuda->stream_free (streams[i]);
   cuda->last_error ();
   g_free (kit);
 }
@@ -277,5 +279,18 @@ hass_gpu_kit_side (HassGpu *gpu, HassGpuKit *kit, guint n, GError **error)
                            "make an event", error))
         return FALSE;
     }
+  return TRUE;
+}
+
+/* Makes a kit have streams for large copies. Returns: FALSE with an error if
+   one cannot be made. */
+gboolean
+hass_gpu_kit_links (HassGpu *gpu, HassGpuKit *kit, GError **error)
+{
+  for (guint i = 0; i < 2; i++)
+    if (!kit->link[i]
+        && !hass_gpu_check (gpu, hass_cudart ()->stream_new (&kit->link[i]),
+                            "make a stream", error))
+      return FALSE;
   return TRUE;
 }

@@ -227,10 +227,10 @@ fetch_rectangle (HassCudaSlot *slot, const HassBlock *first,
     return 0;
   if (r->rows == 1 || r->row_bytes == first->output_pitch)
     return cuda->copy (first->output, from, bytes, HASS_CUDA_TO_HOST,
-                       slot->kit->stream);
+                       slot->out_stream);
   return cuda->copy_rows (first->output, first->output_pitch, from,
                           r->row_bytes, r->row_bytes, r->rows,
-                          HASS_CUDA_TO_HOST, slot->kit->stream);
+                          HASS_CUDA_TO_HOST, slot->out_stream);
 }
 
 static int
@@ -242,7 +242,7 @@ fetch_each (HassCudaSlot *slot, const HassLayout *l, const guint8 *from)
       gsize bytes = l->blocks[i].output_bytes;
       if (bytes > 0)
         code = hass_cudart ()->copy (l->blocks[i].output, from, bytes,
-                                     HASS_CUDA_TO_HOST, slot->kit->stream);
+                                     HASS_CUDA_TO_HOST, slot->out_stream);
       from += bytes;
     }
   return code;
@@ -268,7 +268,7 @@ fetch_straight (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g,
   int code;
   if (l->adjacent_out)
     code = hass_cudart ()->copy (l->blocks[0].output, from, l->output_bytes,
-                                 HASS_CUDA_TO_HOST, slot->kit->stream);
+                                 HASS_CUDA_TO_HOST, slot->out_stream);
   else if (l->n_rectangles > 0)
     code = fetch_rectangles (slot, l, from);
   else
@@ -281,11 +281,11 @@ fetch_bytes (HassCudaDevice *d, HassCudaSlot *slot, gsize at, gsize bytes,
              GError **error)
 {
   HassGpuKit *kit = slot->kit;
-  return hass_gpu_check (d->gpu,
-                         hass_cudart ()->copy (kit->host_out.data + at,
-                                               kit->out.data + at, bytes,
-                                               HASS_CUDA_TO_HOST, kit->stream),
-                         "copy results to the host", error);
+  return hass_gpu_check (
+      d->gpu,
+      hass_cudart ()->copy (kit->host_out.data + at, kit->out.data + at, bytes,
+                            HASS_CUDA_TO_HOST, slot->out_stream),
+      "copy results to the host", error);
 }
 
 /* Enqueues the copy to the host of records [first, first + n), and of the
@@ -305,12 +305,13 @@ hass_cuda_fetch_records (HassCudaDevice *d, HassCudaSlot *slot, guint64 first,
     return TRUE;
   if (g->layout.n > 1)
     code = cuda->copy (kit->host_records.data + at, kit->records.data + at,
-                       n * sizeof (guint32), HASS_CUDA_TO_HOST, kit->stream);
+                       n * sizeof (guint32), HASS_CUDA_TO_HOST,
+                       slot->out_stream);
   at = blocks_bytes + first * d->farm->record_bytes;
   if (code == 0)
     code = cuda->copy (kit->host_records.data + at, kit->records.data + at,
                        n * d->farm->record_bytes, HASS_CUDA_TO_HOST,
-                       kit->stream);
+                       slot->out_stream);
   slot->n_copied = first + n;
   return hass_gpu_check (d->gpu, code, "copy records to the host", error);
 }

@@ -6,6 +6,13 @@
    the stream of the slot; several groups run on streams of their own, which
    wait for the inputs, and the copies of the results wait for all of them.
 
+   Where both inputs and outputs are large, the copies of all bundles are on one
+   stream for each direction, so they take turns. If bundles in flight shared
+   the link, they would all have their inputs at the same time and then their
+   results, and meanwhile the other direction would be idle. Large inputs alone
+   share it: two copies leave no gap between them, which are 2 % of the time of
+   32 MiB.
+
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
 
@@ -16,6 +23,10 @@
    gathering. A guess: with fewer bytes waking costs more than the help saves;
    with more, gathering takes longer than necessary. */
 #define HELPED_BYTES ((gsize)256 << 10)
+/* Least bytes of inputs and of outputs of a bundle whose copies take turns with
+   those of other bundles. A guess: less, and waiting costs more than the turn
+   gains; 256 KiB is alike. */
+#define IN_TURN_BYTES ((gsize)1 << 20)
 
 /* -- Groups ------------------------------------------------------------- */
 
@@ -189,40 +200,6 @@ call_workers_aside (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   return ok;
 }
 
-/* Step 3, kernels: enqueues the bundle's kernels and the copies of its results
-   to the host. Called a second time for a bundle whose records did not fit
-   into their buffer. Returns: FALSE with an error. */
-gboolean
-hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
-{
-  const HassCudart *cuda = hass_cudart ();
-  HassGpuKit *kit = slot->kit;
-  slot->n_runs++;
-  for (guint i = 0; i < slot->groups->len; i++)
-    describe_bundle (d, slot, &g_array_index (slot->groups, HassCudaGroup, i));
-  slot->times_out = hass_cuda_brings_results (d, slot);
-  if (!hass_cuda_clear_results (d, slot, error)
-      || !hass_gpu_check (d->gpu, cuda->event_record (kit->copied, kit->stream),
-                          "record an event", error))
-    return FALSE;
-  gint64 begin_ns = hass_clock_ns ();
-  if (!slot->counted)
-    hass_gpu_bundle_begins (d->gpu);
-  slot->counted = TRUE;
-  gboolean ok = slot->groups->len > 1
-                    ? call_workers_aside (d, slot, error)
-                    : call_stages (d, slot, 0, kit->stream, error);
-  slot->worker_ns += hass_clock_ns () - begin_ns;
-  return ok
-         && (!slot->times_out
-             || hass_gpu_check (d->gpu,
-                                cuda->event_record (kit->computed, kit->stream),
-                                "record an event", error))
-         && hass_cuda_fetch (d, slot, error)
-         && hass_gpu_check (d->gpu, cuda->event_record (kit->done, kit->stream),
-                            "record an event", error);
-}
-
 static gboolean
 has_inputs (const HassCudaSlot *slot)
 {
@@ -234,6 +211,99 @@ has_inputs (const HassCudaSlot *slot)
       bytes += l->table_bytes + l->input_bytes;
     }
   return bytes > 0;
+}
+
+/* Sets the streams for a bundle's copies. Several groups wait for more than the
+   inputs, so their copies are on the slot's own. Returns: FALSE with an error.
+ */
+static gboolean
+choose_streams (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  HassGpuKit *links = d->slots[0].kit;
+  const HassLayout *l = &g_array_index (slot->groups, HassCudaGroup, 0).layout;
+  slot->in_stream = slot->out_stream = slot->kit->stream;
+  if (MIN (l->input_bytes, l->output_bytes) < IN_TURN_BYTES
+      || slot->groups->len > 1)
+    return TRUE;
+  if (!hass_gpu_kit_links (d->gpu, links, error))
+    return FALSE;
+  slot->in_stream = links->link[0];
+  slot->out_stream = links->link[1];
+  return TRUE;
+}
+
+/* Has what is enqueued next on stream @to wait for what is on stream @from now,
+   behind which @event is recorded. Returns: FALSE with an error. */
+static gboolean
+follow (HassCudaDevice *d, gpointer to, gpointer from, gpointer event,
+        GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  int code = cuda->event_record (event, from);
+  if (code == 0 && to != from)
+    code = cuda->stream_wait (to, event);
+  return hass_gpu_check (d->gpu, code, "record an event", error);
+}
+
+/* Enqueues the copies of a bundle's inputs, for which the slot's stream waits.
+ */
+static gboolean
+send_inputs (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  HassGpuKit *kit = slot->kit;
+  gpointer stream = slot->in_stream;
+  slot->times_in = has_inputs (slot) || hass_cuda_clears (d);
+  return (!slot->times_in
+          || hass_gpu_check (d->gpu,
+                             hass_cudart ()->event_record (kit->begun, stream),
+                             "record an event", error))
+         && hass_cuda_send (d, slot, error)
+         && (stream == kit->stream
+             || follow (d, kit->stream, stream, kit->copied, error));
+}
+
+/* Enqueues the copies of a bundle's results, which wait for its kernels. */
+static gboolean
+fetch_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  HassGpuKit *kit = slot->kit;
+  gpointer stream = slot->out_stream;
+  return (!slot->times_out
+          || follow (d, stream, kit->stream, kit->computed, error))
+         && hass_cuda_fetch (d, slot, error)
+         && hass_gpu_check (d->gpu,
+                            hass_cudart ()->event_record (kit->done, stream),
+                            "record an event", error);
+}
+
+/* Step 3, kernels: enqueues the bundle's kernels and the copies of its results
+   to the host. Called a second time for a bundle whose records did not fit
+   into their buffer. Returns: FALSE with an error. */
+gboolean
+hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  HassGpuKit *kit = slot->kit;
+  slot->n_runs++;
+  for (guint i = 0; i < slot->groups->len; i++)
+    describe_bundle (d, slot, &g_array_index (slot->groups, HassCudaGroup, i));
+  slot->times_out = hass_cuda_brings_results (d, slot);
+  /* Inputs of another stream have recorded their event. */
+  gboolean has_event = slot->in_stream != kit->stream && slot->n_runs == 1;
+  if (!hass_cuda_clear_results (d, slot, error)
+      || (!has_event
+          && !hass_gpu_check (
+              d->gpu, hass_cudart ()->event_record (kit->copied, kit->stream),
+              "record an event", error)))
+    return FALSE;
+  gint64 begin_ns = hass_clock_ns ();
+  if (!slot->counted)
+    hass_gpu_bundle_begins (d->gpu);
+  slot->counted = TRUE;
+  gboolean ok = slot->groups->len > 1
+                    ? call_workers_aside (d, slot, error)
+                    : call_stages (d, slot, 0, kit->stream, error);
+  slot->worker_ns += hass_clock_ns () - begin_ns;
+  return ok && fetch_results (d, slot, error);
 }
 
 /* Wakes the threads that will help to gather inputs, before the bundle is laid
@@ -311,15 +381,9 @@ hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
   slot->submit_ns = hass_clock_ns ();
   slot->n_runs = 0;
   slot->host_ns = slot->worker_ns = 0;
-  slot->times_in = has_inputs (slot) || hass_cuda_clears (d);
-  gboolean ok = hass_cuda_reserve_results (d, slot, error)
-                && begin_epoch (d, slot, error)
-                && (!slot->times_in
-                    || hass_gpu_check (d->gpu,
-                                       hass_cudart ()->event_record (
-                                           slot->kit->begun, slot->kit->stream),
-                                       "record an event", error))
-                && hass_cuda_send (d, slot, error)
+  gboolean ok = choose_streams (d, slot, error)
+                && hass_cuda_reserve_results (d, slot, error)
+                && begin_epoch (d, slot, error) && send_inputs (d, slot, error)
                 && hass_cuda_compute (d, slot, error);
   hass_cuda_note_peak (d);
   if (!ok)

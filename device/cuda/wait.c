@@ -201,9 +201,10 @@ hass_cuda_drain_stream (HassCudaDevice *d, gint64 since_ns, gpointer stream,
 }
 
 /* Step 4, drain: waits until everything that the slot's bundle has enqueued,
-   on its main stream and its side streams, has ended; called after a failure,
-   before buffers are used again. Then unpins the pages of the inputs. Returns:
-   FALSE if the work does not end; the device is lost then. */
+   on its main stream, its side streams and those of its copies, has ended;
+   called after a failure, before buffers are used again. Then unpins the pages
+   of the inputs. Returns: FALSE if the work does not end; the device is lost
+   then. */
 gboolean
 hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot)
 {
@@ -213,6 +214,10 @@ hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot)
   for (guint i = 0; i < kit->n_side && ok; i++)
     ok = hass_cuda_drain_stream (d, slot->submit_ns, kit->side[i],
                                  kit->joined[i]);
+  gpointer links[] = { slot->in_stream, slot->out_stream };
+  for (guint i = 0; i < G_N_ELEMENTS (links) && ok; i++)
+    ok = links[i] == kit->stream
+         || hass_cuda_drain_stream (d, slot->submit_ns, links[i], kit->done);
   if (ok)
     hass_cuda_sent (d, slot);
   d->lost |= !ok;

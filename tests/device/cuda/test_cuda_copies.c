@@ -360,6 +360,59 @@ never_pinned (void)
   g_free (out);
 }
 
+/* Three bundles, while the kernel of the first hangs. Where @large, the results
+   of the second wait for those of the first. Returns: how many streams were
+   made. */
+static guint
+streams_of_three (gboolean large)
+{
+  enum
+  {
+    BYTES = 2 << 20,
+    SMALL = 1000
+  };
+  static const guint orders[2][3] = { { 1, 2, 0 }, { 2, 0, 1 } };
+  const guint *order = orders[large];
+  HassDeviceFarm farm = rig_shifts;
+  guint8 *out = g_malloc0 (3 * BYTES), *in = g_malloc (3 * BYTES);
+  HassBlock b[3];
+  Rig r;
+  farm.bundle_deadline_ns = 60 * (gint64)1000000000;
+  rig_fill (in, 3 * BYTES, 7);
+  rig_init (&r, &(FakePlan){ .hang_kernel_at = 1, .hang_ms = 60000 }, &farm);
+  for (guint i = 0; i < 3; i++)
+    {
+      gsize n = large && i < 2 ? BYTES : SMALL;
+      b[i] = rig_block (in + i * BYTES, out + i * BYTES, n);
+      rig_submit (&r, i, &b[i], 1);
+      while (i == 0 && !fake_hanging ())
+        g_thread_yield ();
+      /* Of two small ones, the second begins when the first has ended. */
+      if (i == 1 && !large)
+        CU_ASSERT_EQUAL (rig_wait_done (&r).slot, 1);
+    }
+  for (guint i = large ? 0 : 1; i < 3; i++)
+    {
+      CU_ASSERT_EQUAL (rig_wait_done (&r).slot, order[i]);
+      fake_end_hang ();
+    }
+  for (guint i = 0; i < 3; i++)
+    CU_ASSERT_TRUE (rig_is_shifted (b[i].output, b[i].input, b[i].input_bytes));
+  g_free (in);
+  g_free (out);
+  rig_clear (&r);
+  return r.counts.calls[FAKE_STREAM_NEW];
+}
+
+/* Large copies to the device and back are on one stream each, of all bundles.
+ */
+static void
+in_turn (void)
+{
+  guint n = streams_of_three (FALSE);
+  CU_ASSERT_EQUAL (streams_of_three (TRUE), n + 2);
+}
+
 HASS_TEST_SUITE (cuda_copies,
                  { "scattered blocks are gathered and come back", gathered },
                  { "many blocks go in stripes", many_stripes },
@@ -370,6 +423,7 @@ HASS_TEST_SUITE (cuda_copies,
                  { "large blocks in pinned memory go straight wherever they "
                    "lie",
                    direct_each },
+                 { "large copies take turns, small ones do not", in_turn },
                  { "large stretches are pinned for the copy, or staged",
                    pinned_for_copy },
                  { "where nothing can be pinned all is staged", never_pinned })

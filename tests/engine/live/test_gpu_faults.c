@@ -223,8 +223,10 @@ hung (void)
 static void
 large (void)
 {
-  static const FakeCall calls[] = { FAKE_REGISTER, FAKE_UNREGISTER, FAKE_COPY,
-                                    FAKE_ALLOCATE_HOST, FAKE_EVENT_WAIT };
+  static const FakeCall calls[]
+      = { FAKE_REGISTER,      FAKE_UNREGISTER,  FAKE_COPY,
+          FAKE_ALLOCATE_HOST, FAKE_EVENT_WAIT,  FAKE_STREAM_NEW,
+          FAKE_STREAM_WAIT,   FAKE_EVENT_RECORD };
   for (guint i = 0; i < G_N_ELEMENTS (calls); i++)
     for (guint n = 1; n < 4; n++)
       {
