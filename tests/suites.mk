@@ -56,7 +56,7 @@ NOT_UNDER_ADDRESS := model package guide layers can_build bakeoff sim_papers sim
 # matrix_check has OpenBLAS compute with threads of its own, likewise.
 # gpu_search* and mapped_file search large files with the farms of live.
 NOT_UNDER_THREAD := align_program heat sched_* sim_* pipe_* replay* measure gantt plot \
-	device_model platform virtual_time thesis matcher line_scan grep_rules y4m_nlm \
+	device_model platform virtual_time virtual_joined thesis matcher line_scan grep_rules y4m_nlm \
 	model package guide layers can_build against_grep bakeoff* examples* gpu_apps \
 	hass_info hostile hzip_* monte_carlo_program own_device output gpu_search* \
 	mapped_file matrix_check y4m_program

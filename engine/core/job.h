@@ -259,8 +259,8 @@ struct HassJob
   /* under decision: completions that the strategy was told of, and grants that
      it was asked for */
   guint64 n_told, n_asked;
-  /* under decision: of a partition farm: elements per ns in the last round; 0:
-     none has ended */
+  /* under decision: of a partition farm: elements per ns in the last round, at
+     first by the rates of earlier runs; 0: unknown */
   double elements_per_ns;
   /* under decision: since when too few loads wait for a round to begin, in ns,
      see live/begin.c; 0: they do not */

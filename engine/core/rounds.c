@@ -36,9 +36,9 @@ abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
 #define JOINED_ROUND_NS 20000000
 
 /* Takes the loads of the next round of a partition farm: one, or beside a
-   device as many as take JOINED_ROUND_NS at the pace of the last round, but no
-   more than half the pool, as the generator could fill none of it meanwhile.
-   Returns: FALSE if none waits. */
+   device as many as take JOINED_ROUND_NS at the pace of the last round, or of
+   earlier runs of the farm, but no more than half the pool, as the generator
+   could fill none of it meanwhile. Returns: FALSE if none waits. */
 static gboolean
 take_divisible (HassJob *job, HassSpan *span)
 {
@@ -270,6 +270,9 @@ rounds_started (HassJob *job)
 {
   if (job->samplers)
     job->known = job->env.profile;
+  if (job->farm->kind == HASS_FARM_PARTITION) /* whose work is elements */
+    for (guint d = 0; d < job->n_devices && job->env.profile; d++)
+      job->elements_per_ns += job->env.profile[d].work_per_ns;
   hass_open_init (job);
 }
 

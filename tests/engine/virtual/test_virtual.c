@@ -382,82 +382,6 @@ refused_loads_make_room (void)
   unlink (platform);
 }
 
-/* -- Joined loads ------------------------------------------------------- */
-
-#define N_JOINED 600
-
-typedef struct
-{
-  const HassLoad *loads;
-  guint elements[N_JOINED], committed[N_JOINED], dropped[N_JOINED];
-} Joined;
-
-static gboolean
-count_block (const HassBlock *block, HassWorker *worker, gpointer data,
-             GError **error)
-{
-  Joined *j = data;
-  (void)worker, (void)error;
-  j->elements[block->seq]
-      += block->load == &j->loads[block->seq]
-                 && block->first + block->count <= block->load->size
-             ? block->count
-             : 1000000;
-  return TRUE;
-}
-
-static void
-count_release (const HassLoad *load, gboolean committed, gpointer data)
-{
-  Joined *j = data;
-  (committed ? j->committed : j->dropped)[load - j->loads]++;
-}
-
-/* Divisible loads of 50 us each, every tenth of which has no size, @per_round
-   at most in a round. Returns: the number of rounds. */
-static guint64
-rounds_of (const char *text, gsize per_round)
-{
-  g_autofree char *platform = trial_file (text);
-  g_autoptr (HassReport) report = NULL;
-  HassLoad loads[N_JOINED];
-  Joined j = { .loads = loads };
-  HassDataFarm f;
-  guint wrong = 0;
-  farm_of (&f, loads, N_JOINED, platform);
-  for (guint i = 0; i < N_JOINED; i++)
-    loads[i].size = i % 10 == 5 ? 0 : 900 + i;
-  f.cpu_worker = count_block;
-  f.release = count_release;
-  f.user_data = &j;
-  f.round_loads = per_round;
-  f.run.on_error = HASS_ON_ERROR_CONTINUE;
-  watchdog (20, "joined");
-  CU_ASSERT_TRUE (hass_data_farm_partition (&f, &report, NULL));
-  watchdog (0, NULL);
-  for (guint i = 0; i < N_JOINED; i++)
-    wrong += j.elements[i] != loads[i].size
-             || j.committed[i] != (loads[i].size > 0)
-             || j.dropped[i] != (loads[i].size == 0);
-  CU_ASSERT_EQUAL (wrong, 0);
-  CU_ASSERT_EQUAL (report->n_unfinished, N_JOINED / 10);
-  unlink (platform);
-  return report->rounds;
-}
-
-/* Beside a device several loads are one round; the first shows how many. */
-static void
-loads_are_joined (void)
-{
-  g_autofree char *gpus = g_strdup_printf (TWO_GPUS, "0");
-  const char *cores = "[platform]\nname = cores\n[cpu]\ncores = 4\n"
-                      "work_per_us = 1\n";
-  guint64 n = rounds_of (gpus, 0);
-  CU_ASSERT (n >= 2 && n <= 5);
-  CU_ASSERT_EQUAL (rounds_of (gpus, 1), N_JOINED * 9 / 10);
-  CU_ASSERT_EQUAL (rounds_of (cores, 0), N_JOINED * 9 / 10);
-}
-
 HASS_TEST_SUITE (
     virtual_time,
     { "the same seed gives the same trace, byte for byte",
@@ -472,5 +396,4 @@ HASS_TEST_SUITE (
     { "an endless generator ends at the deadline", endless_deadline },
     { "a cancelled round ends in the middle", cancelled_in_mid_round },
     { "a dry run calls no worker", dry_runs_call_nobody },
-    { "loads that are refused make room for others", refused_loads_make_room },
-    { "beside a device several divisible loads are a round", loads_are_joined })
+    { "loads that are refused make room for others", refused_loads_make_room })
