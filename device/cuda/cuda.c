@@ -3,7 +3,8 @@
 
    DESIGN. A device has a few slots (bundles in flight), each with a stream,
    buffers and pinned staging of its own, so that one bundle is copied in while
-   another is computed and a third is copied out. Life of a bundle:
+   another is computed and a third is copied out; large copies both ways take
+   turns on two streams of the device (submit.c). Life of a bundle:
 
    1. submit (submit.c) finds room for the bundle (room.c), lays it out,
       enqueues its inputs (in.c), clears its records and accumulator, calls the
@@ -12,7 +13,7 @@
       workers, and groups run concurrently on streams of their own. In a
       pipeline the workers of several stages follow one another on the stream
       (device/chain.h).
-   2. wait (done.c) sleeps on the last event of the oldest bundle (wait.c).
+   2. wait (done.c) polls the last events of the bundles (wait.c).
    3. A bundle with more records than its buffer holds is computed again with a
       larger one; its inputs are still on the GPU.
    4. After a failure the device waits for everything that was enqueued

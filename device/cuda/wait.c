@@ -2,10 +2,12 @@
 /* wait.c: waiting for bundles on a GPU, and draining them; steps 2 and 4 of
    cuda.c.
 
-   DESIGN. The proxy thread sleeps in a blocking wait of the CUDA runtime; it
-   spins only if a bundle is expected within 60 us. With a deadline it polls
-   every 20 to 200 us instead, since a blocking wait for a GPU that hangs never
-   returns.
+   DESIGN. The proxy thread polls for bundles, with pauses of 20 to 50 us, to
+   which Linux adds up to 50; it spins only if one is expected within 60 us. A
+   blocking wait of the CUDA runtime would cost less, but where all cores
+   compute it returns as late as 2 ms after the bundle, and the GPU is idle
+   meanwhile. It is for rare waits without a deadline: for a GPU that hangs it
+   never returns.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
@@ -16,7 +18,7 @@
 
 #define SPIN_FOR_NS 60000
 #define POLL_NS 20000
-#define MOST_POLL_NS 200000
+#define MOST_POLL_NS 50000
 #define DRAIN_TRIES 3
 
 static void
@@ -137,43 +139,32 @@ look (HassCudaDevice *d, GError **error)
 }
 
 /* Returns: the index in the queue of a bundle that is done. If none is done
-   yet, waits for the oldest, at most @timeout_ns. Returns n_queued if none is
-   done by then, or with an error. */
+   yet, waits for one, at most @timeout_ns. Returns n_queued if none is done by
+   then, or with an error. */
 guint
 hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
 {
-  GError *inner = NULL;
-  HassCudaSlot *oldest = &d->slots[d->queue[0]];
-  gint64 begin_ns = hass_clock_ns ();
-  gint64 deadline = d->farm->bundle_deadline_ns;
+  gint64 submit_ns = d->slots[d->queue[0]].submit_ns; /* of the oldest */
+  gint64 begin_ns = hass_clock_ns (), pause = POLL_NS;
   gint64 spin_ns = d->expected_ns < SPIN_FOR_NS ? SPIN_FOR_NS : 0;
-  guint at = d->n_queued;
-  /* A single bundle that is expected to take long is not polled before the
-     thread sleeps: it will not be done yet. */
-  gboolean looks = spin_ns > 0 || d->n_queued > 1 || deadline > 0;
-  while (looks && at == d->n_queued && !inner)
+  gint64 until_ns = MIN (begin_ns + timeout_ns, until (d, submit_ns));
+  for (;;)
     {
-      at = look (d, &inner);
-      looks = hass_clock_ns () - begin_ns < spin_ns;
+      GError *inner = NULL;
+      guint at = look (d, &inner);
+      gint64 now = hass_clock_ns ();
+      if (!inner && at == d->n_queued && now >= until_ns
+          && hass_cuda_past_deadline (d, submit_ns))
+        hass_cuda_note_hung (d, "a bundle", &inner);
+      if (inner)
+        g_propagate_error (error, inner);
+      if (inner || at < d->n_queued || now >= until_ns)
+        return at;
+      if (now - begin_ns < spin_ns)
+        continue;
+      sleep_ns (MIN (pause, until_ns - now));
+      pause = MIN (2 * pause, MOST_POLL_NS);
     }
-  if (inner)
-    g_propagate_error (error, inner);
-  if (at < d->n_queued || inner)
-    return at;
-  if (!must_poll (d))
-    return hass_gpu_check (d->gpu,
-                           hass_cudart ()->event_wait (oldest->kit->done),
-                           "wait for a bundle", error)
-               ? 0
-               : d->n_queued;
-  gint64 look_until = MIN (begin_ns + timeout_ns, until (d, oldest->submit_ns));
-  if (poll_until (d, oldest->kit->done, look_until, &inner))
-    return 0;
-  if (inner)
-    g_propagate_error (error, inner);
-  else if (hass_cuda_past_deadline (d, oldest->submit_ns))
-    hass_cuda_note_hung (d, "a bundle", error);
-  return d->n_queued;
 }
 
 /* -- Draining ------------------------------------------------------------ */
