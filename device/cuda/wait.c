@@ -2,12 +2,12 @@
 /* wait.c: waiting for bundles on a GPU, and draining them; steps 2 and 4 of
    cuda.c.
 
-   DESIGN. The proxy thread polls for bundles, with pauses of 20 to 50 us, to
-   which Linux adds up to 50; it spins only if one is expected within 60 us. A
-   blocking wait of the CUDA runtime would cost less, but where all cores
-   compute it returns as late as 2 ms after the bundle, and the GPU is idle
-   meanwhile. It is for rare waits without a deadline: for a GPU that hangs it
-   never returns.
+   DESIGN. The proxy thread polls for bundles, with pauses of a sixteenth of
+   what a bundle takes, 20 to 200 us, to which Linux adds up to 50; it spins
+   only if one is expected within 60 us. A blocking wait of the CUDA runtime
+   would cost less, but where all cores compute it returns as late as 2 ms after
+   the bundle, and the GPU is idle meanwhile. It is for rare waits without a
+   deadline: for a GPU that hangs it never returns.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
@@ -18,7 +18,11 @@
 
 #define SPIN_FOR_NS 60000
 #define POLL_NS 20000
-#define MOST_POLL_NS 50000
+#define MOST_POLL_NS 200000
+/* Looks during a bundle: it is found late by as much of its time. A guess:
+   fewer, and the device waits for longer; more, and they cost the cores more.
+ */
+#define LOOKS 16
 #define DRAIN_TRIES 3
 
 static void
@@ -145,7 +149,7 @@ guint
 hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
 {
   gint64 submit_ns = d->slots[d->queue[0]].submit_ns; /* of the oldest */
-  gint64 begin_ns = hass_clock_ns (), pause = POLL_NS;
+  gint64 begin_ns = hass_clock_ns ();
   gint64 spin_ns = d->expected_ns < SPIN_FOR_NS ? SPIN_FOR_NS : 0;
   gint64 until_ns = MIN (begin_ns + timeout_ns, until (d, submit_ns));
   for (;;)
@@ -162,8 +166,9 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
         return at;
       if (now - begin_ns < spin_ns)
         continue;
+      gint64 expected_ns = MAX ((gint64)d->expected_ns, now - begin_ns);
+      gint64 pause = CLAMP (expected_ns / LOOKS, POLL_NS, MOST_POLL_NS);
       sleep_ns (MIN (pause, until_ns - now));
-      pause = MIN (2 * pause, MOST_POLL_NS);
     }
 }
 
