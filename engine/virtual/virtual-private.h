@@ -121,6 +121,7 @@ struct HassVirtualWorld
   GArray *heap;               /* HassVirtualDue */
   gboolean *core_busy;        /* [cores] */
   guint n_busy;               /* cores that are busy */
+  guint first_idle;           /* all cores before this one are busy */
   struct HassBatch **batches; /* pipeline: [cores], what each computes */
   HassVirtualLoop *loops;     /* pipeline: [cores] */
   guint n_wakes;              /* times without an event, see course.c */
@@ -229,12 +230,15 @@ hass_virtual_occupy (HassVirtualWorld *w, guint core)
 {
   w->core_busy[core] = TRUE;
   w->n_busy++;
+  w->first_idle += core == w->first_idle;
 }
 
 static inline void
 hass_virtual_vacate (HassVirtualWorld *w, guint core)
 {
   w->core_busy[core] = FALSE;
+  w->first_idle
+      = w->n_busy == w->job->n_cores ? core : MIN (w->first_idle, core);
   w->n_busy--;
 }
 

@@ -36,7 +36,8 @@ feed_cores (HassVirtualWorld *w, HassSlot *running)
 {
   HassJob *job = w->job;
   gboolean any = FALSE;
-  for (guint c = 0; w->n_busy < job->n_cores && c < job->n_cores; c++)
+  for (guint c = w->first_idle; w->n_busy < job->n_cores && c < job->n_cores;
+       c++)
     {
       if (w->core_busy[c] || w->clock < w->core_begins[c])
         continue;
@@ -93,7 +94,8 @@ feed (HassVirtualWorld *w, HassSlot *slot)
       guint64 told = job->n_told;
       gboolean any
           = hass_virtual_feed_gpus (w, is_running (slot) ? slot : NULL);
-      any |= feed_cores (w, slot);
+      /* What cores pull leaves nothing new to GPUs that found nothing. */
+      any |= feed_cores (w, slot) && w->n_busy < job->n_cores;
       /* If the strategy was told of a completion of the cores meanwhile, GPUs
          that wait may be asked again. */
       any |= job->n_told != told;
