@@ -94,8 +94,9 @@ feed (HassVirtualWorld *w, HassSlot *slot)
       guint64 told = job->n_told;
       gboolean any
           = hass_virtual_feed_gpus (w, is_running (slot) ? slot : NULL);
-      /* What cores pull leaves nothing new to GPUs that found nothing. */
-      any |= feed_cores (w, slot) && w->n_busy < job->n_cores;
+      /* A pull leaves nothing new to devices that found nothing, unless it
+         fills an open round, after which another one begins. */
+      any |= feed_cores (w, slot) && job->has_opened;
       /* If the strategy was told of a completion of the cores meanwhile, GPUs
          that wait may be asked again. */
       any |= job->n_told != told;
