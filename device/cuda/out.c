@@ -234,7 +234,7 @@ fetch_rectangle (HassCudaSlot *slot, const HassBlock *first,
 }
 
 static int
-fetch_each (HassCudaSlot *slot, const HassLayout *l, const guint8 *from)
+fetch_each (const HassCudaSlot *slot, const HassLayout *l, const guint8 *from)
 {
   int code = 0;
   for (gsize i = 0; i < l->n && code == 0; i++)

@@ -219,7 +219,10 @@ hass_results_of_bundle (HassWorker *worker, HassSlot *slot, HassExtent e,
       for (gsize i = 0; i < n_blocks; i++)
         {
           HassBlock unused;
-          guint32 n = hass_round_merge (&slot->round, rest, &unused);
+          /* the units that the block was merged from */
+          guint32 n = n_blocks == e.n
+                          ? 1
+                          : hass_round_merge (&slot->round, rest, &unused);
           if (!take_block (job, worker, &blocks[i],
                            records + s.first[i] * farm->gpu_record_bytes,
                            s.first[i + 1] - s.first[i]))
