@@ -31,28 +31,30 @@ abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
 /* Beside a device, rounds do not overlap, and at the end of each the devices
    wait for one another, for as long as a copy takes. So large loads that wait
    are joined to a round of this time, in ns. A guess: less, and more is lost at
-   the ends; more, and a generator whose pool holds few loads waits for longer
-   until one is released. */
+   the ends; more, and the first loads are released later. */
 #define JOINED_ROUND_NS 20000000
 
 /* Takes the loads of the next round of a partition farm: one, or beside a
    device as many as take JOINED_ROUND_NS at the pace of the last round, or of
-   earlier runs of the farm, but no more than half the pool, as the generator
-   could fill none of it meanwhile. Returns: FALSE if none waits. */
+   earlier runs of the farm. While the generator is at work, half of those that
+   wait: if a round took all of a full pool, there would be room for no more
+   until it ends. Returns: FALSE if none waits. */
 static gboolean
 take_divisible (HassJob *job, HassSpan *span)
 {
   const HassFarm *farm = job->farm;
   if (hass_job_overlaps (job))
     return hass_load_pool_next (job->pool, 1, span);
-  gsize most = CLAMP (farm->pool_loads / 2, 1, farm->round_loads);
+  guint64 most = hass_load_pool_waiting (job->pool);
+  if (!atomic_load_explicit (&job->generated, memory_order_relaxed))
+    most = (most + 1) / 2;
+  most = CLAMP (most, 1, MIN (farm->round_loads, MAX (hass_job_room (job), 1)));
   double elements = job->elements_per_ns * JOINED_ROUND_NS;
   double blocks
       = HASS_ROUND_MAX_UNITS / 2; /* the loads' last ones not counted */
   if (farm->block_elements > 0)
     elements = MIN (elements, blocks * farm->block_elements);
-  return hass_load_pool_next_elements (job->pool,
-                                       MIN (most, MAX (hass_job_room (job), 1)),
+  return hass_load_pool_next_elements (job->pool, (guint32)most,
                                        (guint64)MIN (elements, 1e18), span);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_virtual_joined.c: divisible loads that become one round beside a device.
    Thread safety: one thread. */
+#include <string.h>
 #include <unistd.h>
 
 #include "engine/virtual/virtual.h"
@@ -133,8 +134,60 @@ known_loads_are_joined (void)
   unlink (path);
 }
 
+static gboolean
+emit_many (HassEmitter *emitter, gpointer data, GError **error)
+{
+  HassLoad load = { .size = 1000 };
+  (void)data, (void)error;
+  for (guint i = 0; i < 100; i++)
+    hass_emitter_emit (emitter, &load);
+  return TRUE;
+}
+
+/* Returns: the most units of a round in a trace, but for the last round. */
+static guint64
+most_units (const char *path)
+{
+  g_autofree char *text = NULL;
+  guint64 most = 0, last = 0;
+  g_file_get_contents (path, &text, NULL, NULL);
+  const char *at = text;
+  while (at && (at = strstr (at, "\"event\":\"round\"")))
+    {
+      at = strstr (at, "\"units\":");
+      most = MAX (most, last);
+      last = at ? g_ascii_strtoull (at + 8, NULL, 10) : 0;
+    }
+  return most;
+}
+
+/* A round leaves half of a full pool, so that the generator has room while it
+   runs and devices have loads when it has ended; but for the last, when nothing
+   more comes. */
+static void
+half_a_pool_is_joined (void)
+{
+  g_autofree char *platform = trial_file (TWO_GPUS);
+  g_autofree char *trace = trial_file ("");
+  HassDataFarm f = HASS_DATA_FARM_INIT;
+  f.generate = emit_many;
+  f.cpu_worker = nothing;
+  f.block_elements = 1000;
+  f.pool_loads = 8;
+  f.run.platform = platform;
+  f.run.trace = trace;
+  f.run.dry = TRUE;
+  watchdog (20, "half a pool");
+  CU_ASSERT_TRUE (hass_data_farm_partition (&f, NULL, NULL));
+  watchdog (0, NULL);
+  CU_ASSERT_EQUAL (most_units (trace), 4);
+  unlink (platform);
+  unlink (trace);
+}
+
 HASS_TEST_SUITE (virtual_joined,
                  { "beside a device several divisible loads are a round",
                    loads_are_joined },
                  { "also the first, if their rates are known",
-                   known_loads_are_joined })
+                   known_loads_are_joined },
+                 { "of a pool that is full, half", half_a_pool_is_joined })
