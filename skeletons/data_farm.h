@@ -158,10 +158,11 @@ hass_data_farm_init (void)
  *   with hass_report_free().
  *
  * Runs a farm of large divisible loads: each load is one round, cut into
- * blocks (Zhang 2011, section 3.4.2, HASS_p). Beside a GPU, loads that wait and
- * are short together become one round; @round_loads 1 prevents that. A load
- * needs a size, of which input_bytes and output_bytes are multiples. Blocks
- * until the farm has ended; not from a callback.
+ * blocks (Zhang 2011, section 3.4.2, HASS_p). Beside a GPU, loads that wait
+ * become one round until they take about 20 ms, and half of them while the
+ * generator runs; @round_loads 1 prevents that. A load needs a size, of which
+ * input_bytes and output_bytes are multiples. Blocks until the farm has ended;
+ * not from a callback.
  *
  * Returns: TRUE if every unit was computed and every result delivered, or,
  * with HASS_ON_ERROR_CONTINUE, if the farm came to its end. FALSE with any

@@ -133,7 +133,6 @@ typedef struct
   guint64 broken;
   GError *why;
   guint64 shared;
-  int slack_ns;     /* of the proxy thread's timers, before */
   gboolean counted; /* in the GPU's n_bundles, as operations are in flight */
   gboolean lost;
 } HassCudaData;
@@ -163,8 +162,10 @@ struct HassCudaDevice
   gpointer *constant_data;  /* [farm->n_constants] */
   /* Highest number of records an element that was seen. */
   double record_rate;
-  /* Expected time in ns that a bundle takes on the GPU. */
-  double expected_ns;
+  /* When the last bundle was seen to be done, and what it had taken, since its
+     submission or the end of the one before, in ns; 0: none yet. */
+  gint64 done_ns, expected_ns;
+  int slack_ns; /* of the proxy thread's timers, before */
   /* The epoch event of slot 0's kit (time 0 of the farm) is recorded. */
   gboolean has_epoch;
   /* When each stage last ended, in ns since the epoch. */
@@ -189,8 +190,17 @@ gboolean hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot,
 void hass_cuda_leave (HassCudaDevice *d, HassCudaSlot *slot);
 
 /* wait.c */
+
+/* Looks whether what is waited for has ended, or has failed. */
+typedef gboolean (*HassCudaLook) (HassCudaDevice *d, gpointer data);
+
+gboolean hass_cuda_poll (HassCudaDevice *d, HassCudaLook look, gpointer data,
+                         gint64 end_ns, gint64 most_pause_ns, gint64 until_ns);
 guint hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns,
                            GError **error);
+gboolean hass_cuda_await_until (HassCudaDevice *d, gpointer event,
+                                gint64 until_ns, const char *what,
+                                GError **error);
 gboolean hass_cuda_await (HassCudaDevice *d, gpointer event, gint64 since_ns,
                           const char *what, GError **error);
 gboolean hass_cuda_passed (HassCudaDevice *d, gpointer event, const char *what,

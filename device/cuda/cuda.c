@@ -26,6 +26,8 @@
    Thread safety: as hass/device.h says. */
 #include "cuda-private.h"
 
+#include <sys/prctl.h>
+
 #include "device/cpu/topology.h"
 #include "device/memory_limit.h"
 #include "hass/error.h"
@@ -36,6 +38,9 @@
    in ns. A longer one would miss memory that other processes take or free; a
    shorter one would ask, which is slow, for each farm. A guess. */
 #define FRESH_NS 2000000000
+/* By how much the pauses between two looks of the proxy thread may be longer,
+   in ns; by default Linux adds 50 us. */
+#define SLACK_NS 1000
 
 /* -- Opening and closing ------------------------------------------------ */
 
@@ -118,6 +123,27 @@ give_kits_back (HassCudaDevice *d)
 }
 
 static gboolean
+open_slots (HassCudaDevice *d, GError **error)
+{
+  gboolean ok = TRUE;
+  for (guint i = 0; i < HASS_CUDA_SLOTS && ok; i++)
+    {
+      HassCudaSlot *slot = &d->slots[i];
+      slot->busy = FALSE;
+      slot->kit = hass_gpu_kit_take (d->gpu, error);
+      ok = slot->kit != NULL;
+      slot->in_stream = slot->out_stream = ok ? slot->kit->stream : NULL;
+    }
+  ok = ok && hass_cuda_send_constants (d, error);
+  if (!ok)
+    {
+      give_kits_back (d);
+      hass_cuda_free_constants (d);
+    }
+  return ok;
+}
+
+static gboolean
 open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
 {
   HassCudaDevice *d = (HassCudaDevice *)device;
@@ -136,25 +162,18 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
   d->farm = farm;
   d->lost = FALSE;
   d->n_queued = d->n_failing = 0;
+  d->done_ns = d->expected_ns = 0;
   d->has_epoch = FALSE;
   memset (d->stage_end_ns, 0, sizeof d->stage_end_ns);
   d->transfers = (HassTransfers){ 0 };
   d->record_rate = farm->records_per_element;
-  if (farm->kind == HASS_FARM_DATAFLOW)
-    return ok && hass_cuda_open_data (d, error);
-  for (guint i = 0; i < HASS_CUDA_SLOTS && ok; i++)
+  ok = ok
+       && (farm->kind == HASS_FARM_DATAFLOW ? hass_cuda_open_data (d, error)
+                                            : open_slots (d, error));
+  if (ok)
     {
-      HassCudaSlot *slot = &d->slots[i];
-      slot->busy = FALSE;
-      slot->kit = hass_gpu_kit_take (d->gpu, error);
-      ok = slot->kit != NULL;
-      slot->in_stream = slot->out_stream = ok ? slot->kit->stream : NULL;
-    }
-  ok = ok && hass_cuda_send_constants (d, error);
-  if (!ok)
-    {
-      give_kits_back (d);
-      hass_cuda_free_constants (d);
+      d->slack_ns = prctl (PR_GET_TIMERSLACK);
+      prctl (PR_SET_TIMERSLACK, SLACK_NS);
     }
   return ok;
 }
@@ -166,6 +185,7 @@ close_device (HassDevice *device)
   hass_cuda_close_data (d);
   give_kits_back (d);
   hass_cuda_free_constants (d);
+  prctl (PR_SET_TIMERSLACK, d->slack_ns);
 }
 
 static void

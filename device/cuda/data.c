@@ -15,17 +15,12 @@
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
 
-#include <sys/prctl.h>
-
 #include "hass/error.h"
 
 /* Computations in flight: enough that small kernels fill a GPU and that it does
    not idle between two looks of wait(). With more of them the choice where a
    task runs is made earlier than needed. A guess. */
 #define MOST_COMPUTING 8
-/* By which the pauses of wait() may be longer, in ns. Smaller than the shortest
-   of them, or a task that follows another one begins late. */
-#define SLACK_NS 1000
 
 /* -- Opening and closing --------------------------------------------------- */
 
@@ -44,9 +39,6 @@ hass_cuda_open_data (HassCudaDevice *d, GError **error)
     return FALSE;
   d->data = g_new0 (HassCudaData, 1);
   d->data->pool = pool;
-  /* By default Linux adds 50 us to each pause of wait(). */
-  d->data->slack_ns = prctl (PR_GET_TIMERSLACK);
-  prctl (PR_SET_TIMERSLACK, SLACK_NS);
   d->data->memory = g_hash_table_new (NULL, NULL);
   d->data->running = g_ptr_array_new_with_free_func (g_free);
   g_queue_init (&d->data->waiting[0]);
@@ -96,7 +88,6 @@ hass_cuda_close_data (HassCudaDevice *d)
         free_memory (&d->device, l->data);
       hass_gpu_kit_return (d->gpu, s->pool);
     }
-  prctl (PR_SET_TIMERSLACK, s->slack_ns);
   g_hash_table_unref (s->memory);
   g_ptr_array_unref (s->running);
   g_queue_clear_full (&s->waiting[0], g_free);

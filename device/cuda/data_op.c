@@ -13,27 +13,17 @@
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
 
-#include <time.h>
-
 #include "hass/error.h"
 #include "pool/callback_error.h"
 
 /* Copies in one direction that have a stream: two keep a link busy, the others
    bridge the time between two looks of wait(). A guess. */
 #define MOST_COPYING 4
-/* Pauses between looks in ns. A longer pause lets the GPU idle between a task
-   and its successor; a shorter one takes more of a core. A guess. */
-#define POLL_NS 5000
+/* Longest pause between looks in ns. A longer one lets the GPU idle between a
+   task and its successor; a shorter one takes more of a core. A guess. */
 #define MOST_POLL_NS 50000
 /* Time in ns that copies get to end when the device is lost. A guess. */
 #define LAST_NS 1000000000
-
-static void
-sleep_ns (gint64 ns)
-{
-  struct timespec t = { ns / 1000000000, ns % 1000000000 };
-  nanosleep (&t, NULL);
-}
 
 /* -- Beginning ------------------------------------------------------------- */
 
@@ -214,12 +204,8 @@ end_copies (HassCudaDevice *d)
   for (guint i = 0; i < d->data->running->len; i++)
     {
       HassCudaOp *op = d->data->running->pdata[i];
-      GError *inner = NULL;
-      while (op->kit && !op->computes && !op->staged && !inner
-             && !hass_cuda_passed (d, op->kit->done, "copy a datum", &inner)
-             && !inner && hass_clock_ns () < until)
-        sleep_ns (MOST_POLL_NS);
-      g_clear_error (&inner);
+      if (op->kit && !op->computes && !op->staged)
+        hass_cuda_await_until (d, op->kit->done, until, "copy a datum", NULL);
     }
 }
 
@@ -290,35 +276,46 @@ look (HassCudaDevice *d, GError **error)
   return running->len;
 }
 
+typedef struct
+{
+  guint at; /* index of the running operation that has ended */
+  GError *error;
+} Ended;
+
+static gboolean
+look_for_end (HassCudaDevice *d, gpointer data)
+{
+  HassCudaData *s = d->data;
+  Ended *ended = data;
+  if (s->lost || !hass_gpu_usable (d->gpu, NULL) || s->why
+      || s->running->len == 0)
+    return TRUE;
+  ended->at = look (d, &ended->error);
+  return ended->error || ended->at < s->running->len;
+}
+
 gboolean
 hass_cuda_wait_data (HassDevice *device, gint64 timeout_ns, HassDataDone *done,
                      GError **error)
 {
   HassCudaDevice *d = (HassCudaDevice *)device;
   HassCudaData *s = d->data;
-  gint64 until = hass_clock_ns () + timeout_ns, pause = POLL_NS;
-  for (;;)
-    {
-      GError *inner = NULL;
-      if (s->lost || !hass_gpu_usable (d->gpu, NULL))
-        return lose (d, NULL, error);
-      if (s->why)
-        return report_broken (d, done, error);
-      guint at = look (d, &inner);
-      if (inner)
-        return report_failed (d, at, done, inner, error);
-      if (at < s->running->len)
-        {
-          HassCudaOp *op = s->running->pdata[at];
-          *done = (HassDataDone){ .ticket = op->ticket };
-          hass_gpu_kit_return (d->gpu, g_steal_pointer (&op->kit));
-          leave (d, at);
-          return TRUE;
-        }
-      gint64 left = until - hass_clock_ns ();
-      if (s->running->len == 0 || left <= 0)
-        return FALSE;
-      sleep_ns (MIN (pause, left));
-      pause = MIN (2 * pause, MOST_POLL_NS);
-    }
+  Ended ended = { 0 };
+  gint64 now = hass_clock_ns ();
+  if (!hass_cuda_poll (d, look_for_end, &ended, now, MOST_POLL_NS,
+                       now + timeout_ns))
+    return FALSE;
+  if (ended.error)
+    return report_failed (d, ended.at, done, ended.error, error);
+  if (s->lost || !hass_gpu_usable (d->gpu, NULL))
+    return lose (d, NULL, error);
+  if (s->why)
+    return report_broken (d, done, error);
+  if (s->running->len == 0)
+    return FALSE;
+  HassCudaOp *op = s->running->pdata[ended.at];
+  *done = (HassDataDone){ .ticket = op->ticket };
+  hass_gpu_kit_return (d->gpu, g_steal_pointer (&op->kit));
+  leave (d, ended.at);
+  return TRUE;
 }

@@ -130,7 +130,6 @@ report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
         = busy_ns (d, HASS_CUDA_COPY_OUT, kit->done, done->d2h_ns);
   done->host_ns = slot->host_ns;
   done->worker_ns = slot->worker_ns;
-  d->expected_ns = done->h2d_ns + done->kernel_ns + done->d2h_ns;
   done->accumulator = hass_cuda_accumulator (d, slot);
   if (d->farm->record_bytes == 0)
     return;

@@ -10,8 +10,8 @@
    stream for each direction, so they take turns. If bundles in flight shared
    the link, they would all have their inputs at the same time and then their
    results, and meanwhile the other direction would be idle. Large inputs alone
-   share it: two copies leave no gap between them, which are 2 % of the time of
-   32 MiB.
+   share it: two copies at a time leave no gaps, and those between copies that
+   take turns are 2 % of the time of 32 MiB.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"

@@ -2,12 +2,13 @@
 /* wait.c: waiting for bundles on a GPU, and draining them; steps 2 and 4 of
    cuda.c.
 
-   DESIGN. The proxy thread polls for bundles, with pauses of a sixteenth of
-   what a bundle takes, 20 to 200 us, to which Linux adds up to 50; it spins
-   only if one is expected within 60 us. A blocking wait of the CUDA runtime
-   would cost less, but where all cores compute it returns as late as 2 ms after
-   the bundle, and the GPU is idle meanwhile. It is for rare waits without a
-   deadline: for a GPU that hangs it never returns.
+   DESIGN. The proxy thread polls, and sleeps between two looks for half of the
+   time until the end that it expects, or since then. So it looks more often the
+   nearer that end is. Where bundles are in flight it expects the next one to
+   take as long as the last one did. A blocking wait of the CUDA runtime would
+   not need this, but where all cores compute it returns as late as 2 ms after
+   the bundle, and the GPU is idle meanwhile; and for a GPU that hangs it never
+   returns.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
@@ -16,21 +17,37 @@
 
 #include "hass/error.h"
 
-#define SPIN_FOR_NS 60000
-#define POLL_NS 20000
-#define MOST_POLL_NS 200000
-/* Looks during a bundle: it is found late by as much of its time. A guess:
-   fewer, and the device waits for longer; more, and they cost the cores more.
- */
-#define LOOKS 16
+/* It spins instead of sleeping for less than this, in ns: about what it takes
+   to sleep and wake. */
+#define LEAST_POLL_NS 10000
+/* Longest pause between looks for a bundle, in ns, as the expected end is only
+   that of the last bundle. A longer one lets the device wait for more bundles,
+   a shorter one takes more of a core. */
+#define MOST_POLL_NS 500000
 #define DRAIN_TRIES 3
 
-static void
-sleep_ns (gint64 ns)
+/* Calls @look until it returns TRUE or the time is @until_ns. What it looks for
+   is expected to end at @end_ns. Returns: what @look has returned last. */
+gboolean
+hass_cuda_poll (HassCudaDevice *d, HassCudaLook look, gpointer data,
+                gint64 end_ns, gint64 most_pause_ns, gint64 until_ns)
 {
-  struct timespec t = { ns / 1000000000, ns % 1000000000 };
-  nanosleep (&t, NULL);
+  while (!look (d, data))
+    {
+      gint64 now = hass_clock_ns ();
+      if (now >= until_ns)
+        return FALSE;
+      gint64 pause = MIN (ABS (end_ns - now) / 2, most_pause_ns);
+      pause = MIN (pause, until_ns - now);
+      if (pause < LEAST_POLL_NS)
+        continue;
+      struct timespec t = { pause / 1000000000, pause % 1000000000 };
+      nanosleep (&t, NULL);
+    }
+  return TRUE;
 }
+
+/* -- One event ------------------------------------------------------------- */
 
 /* Returns: whether the event has completed; FALSE with an error if the device
    is broken. */
@@ -48,27 +65,34 @@ hass_cuda_passed (HassCudaDevice *d, gpointer event, const char *what,
   return hass_gpu_check (d->gpu, code, what, error);
 }
 
-/* Polls the event, with pauses that double from POLL_NS to MOST_POLL_NS, until
-   it has completed or the time is @until_ns. Returns: FALSE without an error
-   if it has not completed in time, with one if the device is broken. */
-static gboolean
-poll_until (HassCudaDevice *d, gpointer event, gint64 until_ns, GError **error)
+typedef struct
 {
-  GError *inner = NULL;
-  gint64 pause = POLL_NS;
-  while (!hass_cuda_passed (d, event, "wait for a bundle", &inner))
-    {
-      if (inner)
-        {
-          g_propagate_error (error, inner);
-          return FALSE;
-        }
-      if (hass_clock_ns () >= until_ns)
-        return FALSE;
-      sleep_ns (pause);
-      pause = MIN (2 * pause, MOST_POLL_NS);
-    }
-  return TRUE;
+  gpointer event;
+  const char *what;
+  GError *error;
+} Awaited;
+
+static gboolean
+look_at_event (HassCudaDevice *d, gpointer data)
+{
+  Awaited *a = data;
+  return hass_cuda_passed (d, a->event, a->what, &a->error) || a->error;
+}
+
+/* Waits until the event has completed, at most until @until_ns. Returns: FALSE
+   without an error if it has not completed in time, with one, which begins with
+   @what, if the device is broken. */
+gboolean
+hass_cuda_await_until (HassCudaDevice *d, gpointer event, gint64 until_ns,
+                       const char *what, GError **error)
+{
+  Awaited a = { event, what, NULL };
+  gboolean ended = hass_cuda_poll (d, look_at_event, &a, hass_clock_ns (),
+                                   MOST_POLL_NS, until_ns);
+  if (!a.error)
+    return ended;
+  g_propagate_error (error, a.error);
+  return FALSE;
 }
 
 gboolean
@@ -89,15 +113,6 @@ hass_cuda_note_hung (HassCudaDevice *d, const char *what, GError **error)
                what, d->farm->bundle_deadline_ns / 1000000);
 }
 
-/* Returns: whether to poll events instead of blocking in CUDA: with a
-   deadline, or on a GPU that is known to hang, a blocking wait might never
-   return. */
-static gboolean
-must_poll (const HassCudaDevice *d)
-{
-  return d->farm->bundle_deadline_ns > 0 || hass_gpu_hangs (d->gpu);
-}
-
 static gint64
 until (const HassCudaDevice *d, gint64 since_ns)
 {
@@ -113,10 +128,7 @@ hass_cuda_await (HassCudaDevice *d, gpointer event, gint64 since_ns,
                  const char *what, GError **error)
 {
   GError *inner = NULL;
-  if (!must_poll (d))
-    return hass_gpu_check (d->gpu, hass_cudart ()->event_wait (event), what,
-                           error);
-  if (poll_until (d, event, until (d, since_ns), &inner))
+  if (hass_cuda_await_until (d, event, until (d, since_ns), what, &inner))
     return TRUE;
   if (inner)
     g_propagate_error (error, inner);
@@ -127,19 +139,29 @@ hass_cuda_await (HassCudaDevice *d, gpointer event, gint64 since_ns,
 
 /* -- Which one is done ------------------------------------------------- */
 
-/* Returns: the index in the queue of a bundle that is done, without waiting;
-   n_queued if there is none, also after an error. */
-static guint
-look (HassCudaDevice *d, GError **error)
+typedef struct
 {
-  GError *inner = NULL;
-  for (guint i = 0; i < d->n_queued && !inner; i++)
+  guint at; /* index in the queue; n_queued: none */
+  guint n_looks;
+  GError *error;
+} Found;
+
+/* Looks for a bundle that is done. */
+static gboolean
+look_at_queue (HassCudaDevice *d, gpointer data)
+{
+  Found *found = data;
+  found->n_looks++;
+  for (guint i = 0; i < d->n_queued; i++)
     if (hass_cuda_passed (d, d->slots[d->queue[i]].kit->done,
-                          "wait for a bundle", &inner))
-      return i;
-  if (inner)
-    g_propagate_error (error, inner);
-  return d->n_queued;
+                          "wait for a bundle", &found->error))
+      {
+        found->at = i;
+        return TRUE;
+      }
+    else if (found->error)
+      return TRUE;
+  return FALSE;
 }
 
 /* Returns: the index in the queue of a bundle that is done. If none is done
@@ -148,28 +170,26 @@ look (HassCudaDevice *d, GError **error)
 guint
 hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
 {
+  Found found = { .at = d->n_queued };
   gint64 submit_ns = d->slots[d->queue[0]].submit_ns; /* of the oldest */
-  gint64 begin_ns = hass_clock_ns ();
-  gint64 spin_ns = d->expected_ns < SPIN_FOR_NS ? SPIN_FOR_NS : 0;
-  gint64 until_ns = MIN (begin_ns + timeout_ns, until (d, submit_ns));
-  for (;;)
+  /* It computes since then, after the bundle before it. */
+  gint64 begin_ns = MAX (submit_ns, d->done_ns);
+  gint64 until_ns = MIN (hass_clock_ns () + timeout_ns, until (d, submit_ns));
+  gboolean ended
+      = hass_cuda_poll (d, look_at_queue, &found, begin_ns + d->expected_ns,
+                        MOST_POLL_NS, until_ns);
+  if (!ended && hass_cuda_past_deadline (d, submit_ns))
+    hass_cuda_note_hung (d, "a bundle", &found.error);
+  if (found.error)
+    g_propagate_error (error, found.error);
+  else if (ended)
     {
-      GError *inner = NULL;
-      guint at = look (d, &inner);
-      gint64 now = hass_clock_ns ();
-      if (!inner && at == d->n_queued && now >= until_ns
-          && hass_cuda_past_deadline (d, submit_ns))
-        hass_cuda_note_hung (d, "a bundle", &inner);
-      if (inner)
-        g_propagate_error (error, inner);
-      if (inner || at < d->n_queued || now >= until_ns)
-        return at;
-      if (now - begin_ns < spin_ns)
-        continue;
-      gint64 expected_ns = MAX ((gint64)d->expected_ns, now - begin_ns);
-      gint64 pause = CLAMP (expected_ns / LOOKS, POLL_NS, MOST_POLL_NS);
-      sleep_ns (MIN (pause, until_ns - now));
+      d->done_ns = hass_clock_ns ();
+      /* Otherwise it may have been done for a while. */
+      if (found.n_looks > 1)
+        d->expected_ns = d->done_ns - begin_ns;
     }
+  return found.at;
 }
 
 /* -- Draining ------------------------------------------------------------ */

@@ -112,7 +112,9 @@ fake_enter (FakeCall call, gconstpointer handle)
   renew_thread ();
   fake.counts.calls[call]++;
   fake.counts.n_calls++;
-  guint n = ++fake.seen[call];
+  gboolean counts
+      = call == FAKE_LAUNCH || fake.seen[FAKE_LAUNCH] >= plan->after_launches;
+  guint n = counts ? ++fake.seen[call] : 0;
   if (call == plan->hold_kernels_until)
     pthread_cond_broadcast (&fake.changed);
   if (++fake.n_seen == plan->sticky_at_call)
@@ -130,10 +132,10 @@ fake_enter (FakeCall call, gconstpointer handle)
   gboolean allocates = call == FAKE_ALLOCATE || call == FAKE_ALLOCATE_HOST
                        || call == FAKE_ALLOCATE_ASYNC || call == FAKE_REGISTER
                        || call == FAKE_STREAM_NEW || call == FAKE_EVENT_NEW;
-  gboolean planned
-      = n == plan->fail_at[call]
-        || (plan->fail_every[call] > 0 && n % plan->fail_every[call] == 0)
-        || (allocates && failing_memory_count ());
+  gboolean planned = (counts && n == plan->fail_at[call])
+                     || (counts && plan->fail_every[call] > 0
+                         && n % plan->fail_every[call] == 0)
+                     || (allocates && failing_memory_count ());
   if (code || !planned)
     return code;
   fake.counts.faults++;

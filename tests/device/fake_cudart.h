@@ -100,7 +100,7 @@ const char *fake_call_name (FakeCall call);
  * @hold_copies: those that have begun go on when their device has failed.
  * @fail_at: [call]: this call of its kind fails, and may be tried again.
  *   @fail_every: each so manyth. What gives something back fails after it
- *   has done so.
+ *   has done so. Both count from @after_launches launches on.
  * @fail_above_bytes: allocations on a device of more fail.
  * @fail_copy_at: this copy or clear fails when it is executed.
  * @fail_copy_every: each so manyth.
@@ -124,7 +124,7 @@ typedef struct
   guint copy_delay_us, kernel_delay_us;
   FakeCall hold_kernels_until;
   gboolean hold_copies;
-  guint fail_at[FAKE_N_CALLS], fail_every[FAKE_N_CALLS];
+  guint fail_at[FAKE_N_CALLS], fail_every[FAKE_N_CALLS], after_launches;
   gsize fail_above_bytes;
   guint fail_copy_at, fail_copy_every;
   guint sticky_at_call, sticky_at_kernel;

@@ -273,8 +273,33 @@ kept (void)
   rig_clear (&r);
 }
 
+/* -- Waiting ------------------------------------------------------------ */
+
+/* A bundle of 20 ms is looked for often around its expected end alone: by 30
+   looks, and by one in each 100 us that it took. A wait that spins looks more
+   than ten times as often. */
+static void
+looks_are_few (void)
+{
+  Rig r;
+  guint8 in[8] = { 0 }, out[8];
+  HassBlock b = rig_block (in, out, sizeof in);
+  rig_init (&r, &(FakePlan){ .kernel_delay_us = 20000 }, &rig_shifts);
+  for (guint i = 0; i < 3; i++)
+    {
+      guint looks = fake_cudart_counts ().calls[FAKE_EVENT_QUERY];
+      gint64 begin_us = g_get_monotonic_time ();
+      rig_run (&r, &b, 1);
+      gint64 us = g_get_monotonic_time () - begin_us;
+      looks = fake_cudart_counts ().calls[FAKE_EVENT_QUERY] - looks;
+      CU_ASSERT_TRUE (us >= 20000 && looks > 0 && looks < 30 + us / 100);
+    }
+  rig_clear (&r);
+}
+
 HASS_TEST_SUITE (cuda, { "a bundle overtakes one that takes long", overlapped },
                  { "what is costly to make is kept", kept },
+                 { "a bundle is looked for with pauses", looks_are_few },
                  { "a GPU is described", described },
                  { "the rate of a GPU's link is guessed by its generation",
                    links_by_generation },
