@@ -20,10 +20,6 @@
    competes with pinning the pages themselves, whose fixed cost a small stretch
    does not repay. */
 #define HASS_CUDA_CHOICE_BYTES ((gsize)1 << 20)
-/* Blocks of at least this size on average that are scattered in pinned memory
-   are copied each with a call, smaller ones are staged, as each call takes
-   microseconds and each short copy leaves the link idle for some. A guess. */
-#define HASS_CUDA_CALL_BYTES ((gsize)256 << 10)
 
 typedef struct HassCudaDevice HassCudaDevice;
 
@@ -215,7 +211,11 @@ gboolean hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot);
 gboolean hass_cuda_wait (HassDevice *device, gint64 timeout_ns,
                          HassBundleDone *done, GError **error);
 
-/* gather.c: copies of inputs through a pinned staging buffer */
+/* gather.c: copies of scattered blocks, those of inputs through a pinned
+   staging buffer */
+int hass_cuda_copy_each (const HassLayout *layout, HassBlockPlaceFunc place,
+                         HassBlockBytesFunc bytes_of, guint8 *on_device,
+                         HassCudaDirection direction, gpointer stream);
 gboolean hass_cuda_copy_in (HassCudaDevice *d, HassCudaSlot *slot, gsize to,
                             gconstpointer from, gsize bytes, GError **error);
 gboolean hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,

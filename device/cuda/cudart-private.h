@@ -66,6 +66,9 @@ typedef struct
   int (*event_elapsed) (float *ms, gpointer begin, gpointer end);
   int (*copy) (gpointer to, gconstpointer from, gsize bytes,
                HassCudaDirection direction, gpointer stream);
+  /* @n of them, none of 0 bytes, in any order among one another. */
+  int (*copy_batch) (gpointer *to, gpointer *from, gsize *bytes, gsize n,
+                     HassCudaDirection direction, gpointer stream);
   int (*copy_rows) (gpointer to, gsize to_pitch, gconstpointer from,
                     gsize from_pitch, gsize row_bytes, gsize rows,
                     HassCudaDirection direction, gpointer stream);
@@ -86,6 +89,8 @@ typedef struct
   const char *(*text) (int code);
   HassCudaKind (*classify) (int code);
   int version; /* version of the runtime, as CUDART_VERSION */
+  /* Bytes on average from which copies of copy_batch() keep a link busy. */
+  gsize batch_bytes;
   /* Expected time in ns of the first start of a device, before one was
      measured; 0: none. */
   gint64 start_ns;

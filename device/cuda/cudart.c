@@ -196,6 +196,31 @@ copy (gpointer to, gconstpointer from, gsize bytes, HassCudaDirection direction,
   return cudaMemcpyAsync (to, from, bytes, kind_of (direction), stream);
 }
 
+/* One call of the driver for all, whose copies leave no gaps on the link: of
+   512 KiB each 48 GB/s beside copies in the other direction, with a call each
+   37 (H200, CUDA 13). A driver that is older than the runtime may lack it. */
+static int
+copy_batch (gpointer *to, gpointer *from, gsize *bytes, gsize n,
+            HassCudaDirection direction, gpointer stream)
+{
+  int code = cudaErrorNotSupported;
+#  if CUDART_VERSION >= 13000
+  struct cudaMemcpyAttributes how
+      = { .srcAccessOrder = cudaMemcpySrcAccessOrderStream };
+  gsize first = 0;
+  if (n > 1)
+    code = cudaMemcpyBatchAsync (to, (const void *const *)from, bytes, n, &how,
+                                 &first, 1, stream);
+#  endif
+  if (code != cudaErrorNotSupported && code != cudaErrorCallRequiresNewerDriver)
+    return code;
+  cudaGetLastError ();
+  code = cudaSuccess;
+  for (gsize i = 0; i < n && code == cudaSuccess; i++)
+    code = copy (to[i], from[i], bytes[i], direction, stream);
+  return code;
+}
+
 static int
 copy_rows (gpointer to, gsize to_pitch, gconstpointer from, gsize from_pitch,
            gsize row_bytes, gsize rows, HassCudaDirection direction,
@@ -324,14 +349,18 @@ classify (int code)
    small, they start one that does not. */
 #  define START_NS 200000000
 
+/* Without batches each copy takes microseconds of the calling thread, and a
+   short one leaves the link idle for some. */
+#  define BATCH_BYTES ((gsize)(CUDART_VERSION >= 13000 ? 32 : 256) << 10)
+
 static const HassCudart real = {
-  device_count,   properties,     set_device,   memory_info,   allocate,
-  release,        allocate_host,  release_host, register_host, unregister_host,
-  stream_new,     stream_free,    stream_wait,  event_new,     event_free,
-  event_record,   event_query,    event_wait,   event_elapsed, copy,
-  copy_rows,      clear,          pool_keep,    pool_spare,    pool_share,
-  allocate_async, release_async,  copy_peer,    last_error,    text,
-  classify,       CUDART_VERSION, START_NS
+  device_count, properties,     set_device,     memory_info,   allocate,
+  release,      allocate_host,  release_host,   register_host, unregister_host,
+  stream_new,   stream_free,    stream_wait,    event_new,     event_free,
+  event_record, event_query,    event_wait,     event_elapsed, copy,
+  copy_batch,   copy_rows,      clear,          pool_keep,     pool_spare,
+  pool_share,   allocate_async, release_async,  copy_peer,     last_error,
+  text,         classify,       CUDART_VERSION, BATCH_BYTES,   START_NS
 };
 
 #  define BUILT_IN (&real)

@@ -25,6 +25,32 @@
 #define SHORT_BYTES 512
 #define LINE_BYTES 64
 
+/* Enqueues the copies of the blocks, each of @bytes_of bytes at @place in
+   pinned memory, to or from @on_device, where they lie one after another.
+   Returns: the CUDA code. */
+int
+hass_cuda_copy_each (const HassLayout *layout, HassBlockPlaceFunc place,
+                     HassBlockBytesFunc bytes_of, guint8 *on_device,
+                     HassCudaDirection direction, gpointer stream)
+{
+  g_autofree gpointer *there = g_new (gpointer, layout->n);
+  g_autofree gpointer *here = g_new (gpointer, layout->n);
+  g_autofree gsize *bytes = g_new (gsize, layout->n);
+  gboolean in = direction == HASS_CUDA_TO_DEVICE;
+  gsize n = 0;
+  for (gsize i = 0; i < layout->n; i++)
+    {
+      const HassBlock *b = &layout->blocks[i];
+      bytes[n] = bytes_of (b);
+      there[n] = on_device;
+      here[n] = (gpointer)place (b);
+      on_device += bytes[n];
+      n += bytes[n] > 0;
+    }
+  return hass_cudart ()->copy_batch (in ? there : here, in ? here : there,
+                                     bytes, n, direction, stream);
+}
+
 gboolean
 hass_cuda_copy_in (HassCudaDevice *d, HassCudaSlot *slot, gsize to,
                    gconstpointer from, gsize bytes, GError **error)

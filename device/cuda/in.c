@@ -4,7 +4,7 @@
    DESIGN. The first way that applies:
    1. The bundler of the farm fills pinned staging.
    2. Inputs in pinned memory are copied from there: contiguous ones at once,
-      scattered ones each with a call if they are large.
+      scattered ones in a batch if they are large enough on average.
    3. 1 MiB or more of contiguous pageable memory: either its pages are pinned
       for the copy or it is staged, whichever has taken less time so far; every
       64th bundle tries the other way. The partial pages at both ends, and halos
@@ -59,7 +59,7 @@ may_go_straight (const HassCudaDevice *d, const HassLayout *l)
 {
   return !d->farm->bundle && l->input_bytes > 0
          && hass_layout_is_pinned (l, l->adjacent, l->input_bytes,
-                                   HASS_CUDA_CALL_BYTES, place_of,
+                                   hass_cudart ()->batch_bytes, place_of,
                                    hass_layout_input_bytes);
 }
 
@@ -69,16 +69,10 @@ send_each (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *group,
            GError **error)
 {
   const HassLayout *l = &group->layout;
-  gsize at = group->in_at + l->table_bytes;
-  for (gsize i = 0; i < l->n; i++)
-    {
-      gsize bytes = hass_layout_input_bytes (&l->blocks[i]);
-      if (!hass_cuda_copy_in (d, slot, at, hass_layout_input (&l->blocks[i]),
-                              bytes, error))
-        return FALSE;
-      at += bytes;
-    }
-  return TRUE;
+  guint8 *to = slot->kit->in.data + group->in_at + l->table_bytes;
+  int code = hass_cuda_copy_each (l, place_of, hass_layout_input_bytes, to,
+                                  HASS_CUDA_TO_DEVICE, slot->in_stream);
+  return hass_gpu_check (d->gpu, code, "copy to the device", error);
 }
 
 /* Enqueues the copy of adjacent pinned inputs, extended on both sides to whole

@@ -199,7 +199,8 @@ may_go_straight (const HassCudaDevice *d, const HassLayout *l)
   if (!r)
     return (l->adjacent_out || !l->has_tiles)
            && hass_layout_is_pinned (l, l->adjacent_out, l->output_bytes,
-                                     HASS_CUDA_CALL_BYTES, place_of, bytes_of);
+                                     hass_cudart ()->batch_bytes, place_of,
+                                     bytes_of);
   if (l->n_rectangles > MOST_RECTANGLES)
     return FALSE;
   for (guint i = 0; i < l->n_rectangles; i++)
@@ -234,21 +235,6 @@ fetch_rectangle (HassCudaSlot *slot, const HassBlock *first,
 }
 
 static int
-fetch_each (const HassCudaSlot *slot, const HassLayout *l, const guint8 *from)
-{
-  int code = 0;
-  for (gsize i = 0; i < l->n && code == 0; i++)
-    {
-      gsize bytes = l->blocks[i].output_bytes;
-      if (bytes > 0)
-        code = hass_cudart ()->copy (l->blocks[i].output, from, bytes,
-                                     HASS_CUDA_TO_HOST, slot->out_stream);
-      from += bytes;
-    }
-  return code;
-}
-
-static int
 fetch_rectangles (HassCudaSlot *slot, const HassLayout *l, const guint8 *from)
 {
   const HassRectangle *r = hass_layout_rectangles (l);
@@ -264,7 +250,7 @@ fetch_straight (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g,
                 GError **error)
 {
   const HassLayout *l = &g->layout;
-  const guint8 *from = slot->kit->out.data + g->out_at;
+  guint8 *from = slot->kit->out.data + g->out_at;
   int code;
   if (l->adjacent_out)
     code = hass_cudart ()->copy (l->blocks[0].output, from, l->output_bytes,
@@ -272,7 +258,8 @@ fetch_straight (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g,
   else if (l->n_rectangles > 0)
     code = fetch_rectangles (slot, l, from);
   else
-    code = fetch_each (slot, l, from);
+    code = hass_cuda_copy_each (l, place_of, bytes_of, from, HASS_CUDA_TO_HOST,
+                                slot->out_stream);
   return hass_gpu_check (d->gpu, code, "copy results to the host", error);
 }
 

@@ -11,6 +11,9 @@
 /* Set in device pointers, so that no host code can follow one. */
 #define FAKE_DEVICE_BIT ((guintptr)1 << 62)
 
+/* Mean size of blocks from which they are copied in batches. */
+#define FAKE_BATCH_BYTES 32768
+
 typedef enum
 {
   RANGE_DEVICE,
@@ -193,6 +196,8 @@ int fake_event_wait (gpointer event);
 int fake_event_elapsed (float *ms, gpointer begin, gpointer end);
 int fake_copy (gpointer to, gconstpointer from, gsize bytes,
                HassCudaDirection direction, gpointer stream);
+int fake_copy_batch (gpointer *to, gpointer *from, gsize *bytes, gsize n,
+                     HassCudaDirection direction, gpointer stream);
 int fake_copy_rows (gpointer to, gsize to_pitch, gconstpointer from,
                     gsize from_pitch, gsize row_bytes, gsize rows,
                     HassCudaDirection direction, gpointer stream);

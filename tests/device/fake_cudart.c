@@ -35,14 +35,14 @@ const char *
 fake_call_name (FakeCall call)
 {
   static const char *const names[FAKE_N_CALLS]
-      = { "device_count",  "properties",      "set_device",    "memory_info",
-          "allocate",      "release",         "allocate_host", "release_host",
-          "register_host", "unregister_host", "stream_new",    "stream_free",
-          "stream_wait",   "event_new",       "event_free",    "event_record",
-          "event_query",   "event_wait",      "event_elapsed", "copy",
-          "copy_rows",     "clear",           "pool_keep",     "pool_spare",
-          "pool_share",    "allocate_async",  "release_async", "copy_peer",
-          "launch" };
+      = { "device_count",  "properties",      "set_device",     "memory_info",
+          "allocate",      "release",         "allocate_host",  "release_host",
+          "register_host", "unregister_host", "stream_new",     "stream_free",
+          "stream_wait",   "event_new",       "event_free",     "event_record",
+          "event_query",   "event_wait",      "event_elapsed",  "copy",
+          "copy_batch",    "copy_rows",       "clear",          "pool_keep",
+          "pool_spare",    "pool_share",      "allocate_async", "release_async",
+          "copy_peer",     "launch" };
   return names[call];
 }
 
@@ -360,6 +360,7 @@ static HassCudart table = { .device_count = device_count,
                             .event_wait = fake_event_wait,
                             .event_elapsed = fake_event_elapsed,
                             .copy = fake_copy,
+                            .copy_batch = fake_copy_batch,
                             .copy_rows = fake_copy_rows,
                             .clear = fake_clear,
                             .pool_keep = fake_pool_keep,
@@ -370,7 +371,8 @@ static HassCudart table = { .device_count = device_count,
                             .copy_peer = fake_copy_peer,
                             .last_error = last_error,
                             .text = text,
-                            .classify = classify };
+                            .classify = classify,
+                            .batch_bytes = FAKE_BATCH_BYTES };
 
 static void
 set_plan_locked (const FakePlan *plan)

@@ -110,6 +110,23 @@ fake_copy_rows (gpointer to, gsize to_pitch, gconstpointer from,
   return fake_leave (code);
 }
 
+/* Enqueues the copy of a stretch of bytes. */
+static int
+put_stretch_locked (Stream *s, gpointer to, gconstpointer from, gsize bytes,
+                    HassCudaDirection direction)
+{
+  Op *op = g_new0 (Op, 1);
+  *op = (Op){ .kind = OP_COPY,
+              .direction = direction,
+              .to = to,
+              .from = from,
+              .to_pitch = bytes,
+              .from_pitch = bytes,
+              .row_bytes = bytes,
+              .rows = 1 };
+  return put_copy_locked (s, op);
+}
+
 int
 fake_copy (gpointer to, gconstpointer from, gsize bytes,
            HassCudaDirection direction, gpointer stream)
@@ -119,18 +136,24 @@ fake_copy (gpointer to, gconstpointer from, gsize bytes,
   if (!code)
     code = fake_check_stream (s);
   if (!code && bytes > 0)
-    {
-      Op *op = g_new0 (Op, 1);
-      *op = (Op){ .kind = OP_COPY,
-                  .direction = direction,
-                  .to = to,
-                  .from = from,
-                  .to_pitch = bytes,
-                  .from_pitch = bytes,
-                  .row_bytes = bytes,
-                  .rows = 1 };
-      code = put_copy_locked (s, op);
-    }
+    code = put_stretch_locked (s, to, from, bytes, direction);
+  return fake_leave (code);
+}
+
+int
+fake_copy_batch (gpointer *to, gpointer *from, gsize *bytes, gsize n,
+                 HassCudaDirection direction, gpointer stream)
+{
+  int code = fake_enter (FAKE_COPY_BATCH, stream);
+  Stream *s = fake_stream (stream);
+  if (!code)
+    code = fake_check_stream (s);
+  for (gsize i = 0; i < n && !code; i++)
+    if (bytes[i] > 0)
+      code = put_stretch_locked (s, to[i], from[i], bytes[i], direction);
+    else
+      code = fake_wrong (FAKE_INVALID_VALUE, "copy %zu of a batch has 0 bytes",
+                         i);
   return fake_leave (code);
 }
 

@@ -101,6 +101,11 @@ call_stream_once (FakeCall call, Kit *k)
     case FAKE_COPY:
       code = kit_copy_in (k, k->pinned);
       break;
+    case FAKE_COPY_BATCH:
+      p = k->pinned;
+      code = cuda->copy_batch ((gpointer[]){ k->device }, &p, (gsize[]){ N }, 1,
+                               HASS_CUDA_TO_DEVICE, k->stream);
+      break;
     case FAKE_COPY_ROWS:
       code = cuda->copy_rows (k->device, 2, k->pinned, 10, 2, 3,
                               HASS_CUDA_TO_DEVICE, k->stream);
@@ -205,6 +210,7 @@ call_once (FakeCall call, Kit *k)
     case FAKE_STREAM_FREE:
     case FAKE_STREAM_WAIT:
     case FAKE_COPY:
+    case FAKE_COPY_BATCH:
     case FAKE_COPY_ROWS:
     case FAKE_CLEAR:
       return call_stream_once (call, k);

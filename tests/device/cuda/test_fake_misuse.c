@@ -132,6 +132,13 @@ copies_rows_above_pitch (Kit *k)
 }
 
 static void
+copies_nothing_in_batch (Kit *k)
+{
+  k->cuda->copy_batch ((gpointer[]){ k->device }, (gpointer[]){ k->pinned },
+                       (gsize[]){ 0 }, 1, HASS_CUDA_TO_DEVICE, k->stream);
+}
+
+static void
 misuse (void)
 {
   static const struct
@@ -153,7 +160,8 @@ misuse (void)
                 { "elapsed of events", asks_time_of_unrecorded },
                 { "a freed event", waits_for_freed_event },
                 { "there is no device 2", sets_absent_device },
-                { "a pitch below", copies_rows_above_pitch } };
+                { "a pitch below", copies_rows_above_pitch },
+                { "of a batch has 0 bytes", copies_nothing_in_batch } };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
       Kit k;

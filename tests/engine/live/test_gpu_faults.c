@@ -60,16 +60,17 @@ cold (void)
 
 /* -- Calls that fail ---------------------------------------------------- */
 
-/* Not in each of these farms: no tiles, no stretch that is worth pinning,
-   seldom tasks of two workers in one bundle; and devices poll. */
+/* Not in each of these farms: no tiles, no stretch that is worth pinning, no
+   scattered blocks in pinned memory, seldom tasks of two workers in one bundle;
+   and devices poll. */
 static gboolean
 is_called (FakeCall call)
 {
-  return call != FAKE_COPY_ROWS && call != FAKE_EVENT_WAIT
-         && call != FAKE_REGISTER && call != FAKE_STREAM_WAIT
-         && call != FAKE_UNREGISTER && call != FAKE_RELEASE
-         && call != FAKE_RELEASE_HOST && call != FAKE_STREAM_FREE
-         && call != FAKE_EVENT_FREE
+  return call != FAKE_COPY_BATCH && call != FAKE_COPY_ROWS
+         && call != FAKE_EVENT_WAIT && call != FAKE_REGISTER
+         && call != FAKE_STREAM_WAIT && call != FAKE_UNREGISTER
+         && call != FAKE_RELEASE && call != FAKE_RELEASE_HOST
+         && call != FAKE_STREAM_FREE && call != FAKE_EVENT_FREE
          && (call < FAKE_POOL_KEEP || call > FAKE_COPY_PEER);
 }
 
@@ -220,9 +221,9 @@ static void
 large (void)
 {
   static const FakeCall calls[]
-      = { FAKE_REGISTER,      FAKE_UNREGISTER,  FAKE_COPY,
-          FAKE_ALLOCATE_HOST, FAKE_EVENT_QUERY, FAKE_STREAM_NEW,
-          FAKE_STREAM_WAIT,   FAKE_EVENT_RECORD };
+      = { FAKE_REGISTER,   FAKE_UNREGISTER,    FAKE_COPY,
+          FAKE_COPY_BATCH, FAKE_ALLOCATE_HOST, FAKE_EVENT_QUERY,
+          FAKE_STREAM_NEW, FAKE_STREAM_WAIT,   FAKE_EVENT_RECORD };
   for (guint i = 0; i < G_N_ELEMENTS (calls); i++)
     for (guint n = 1; n < 4; n++)
       {
