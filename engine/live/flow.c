@@ -119,6 +119,13 @@ stream_ask (HassProxy *p)
   return slot != NULL;
 }
 
+static gboolean
+stream_complete (HassProxy *p, HassFeederPart *part)
+{
+  return hass_ticket_outputs (hass_stream_of (p->job), p->feeder.worker,
+                              part->grant->round, part->extent, part->blocks);
+}
+
 static gint64
 stream_patience_ns (HassProxy *p)
 {
@@ -134,6 +141,7 @@ const HassLiveCourse hass_live_stream = { .once = stream_once,
                                           .waiting_ns = stream_waiting_ns,
                                           .collect = stream_collect,
                                           .ask = stream_ask,
+                                          .complete = stream_complete,
                                           .patience_ns = stream_patience_ns };
 
 /* -- Dataflows ---------------------------------------------------------- */

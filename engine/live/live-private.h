@@ -6,6 +6,7 @@
 
 #include "live.h"
 
+#include "engine/core/feeder.h"
 #include "engine/core/job.h"
 
 /* The job as the cores that help its calling thread see it; see helpers.c. */
@@ -51,6 +52,8 @@ typedef enum
  * @collect: (nullable): a proxy takes over what its device has computed.
  * @ask: (nullable): a proxy asks the strategy for a grant, which its feeder
  *   then has; returns: FALSE if there is none now.
+ * @complete: (nullable): a proxy completes the blocks of a part that its feeder
+ *   has cut; returns: FALSE if it cannot, and the job stops.
  * @patience_ns: (nullable): returns: how long an idle proxy sleeps if nothing
  *   changes, in ns; < 0: no limit.
  *
@@ -66,6 +69,7 @@ typedef struct
   double (*waiting_ns) (HassJob *job);
   void (*collect) (HassProxy *p);
   gboolean (*ask) (HassProxy *p);
+  gboolean (*complete) (HassProxy *p, HassFeederPart *part);
   gint64 (*patience_ns) (HassProxy *p);
 } HassLiveCourse;
 

@@ -74,6 +74,11 @@ submit (HassProxy *p, HassFeederPart *part)
   g_autoptr (GError) error = NULL;
   HassBundleDone refused = { .slot = part->index, .failed = TRUE };
   part->submit_ns = hass_live_now (p->job);
+  if (p->live->course->complete && !p->live->course->complete (p, part))
+    {
+      settle (p, part, &refused, NULL);
+      return;
+    }
   if (!check_blocks (p->job, part))
     {
       settle (p, part, &refused, "a load's input or output is NULL");

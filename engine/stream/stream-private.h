@@ -284,6 +284,7 @@ struct HassStream
 
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t memory_lock;
   GPtrArray *all_batches, *all_items, *all_chunks;
+  struct HassSlabs *slabs; /* pinned memory for chunks; memory.c */
   HassDepot free_batches, free_items[HASS_N_SIZES];
   HassDepot free_chunks[HASS_CHUNK_CLASSES];
 };
@@ -487,7 +488,6 @@ void hass_ticket_over (HassJob *job, HassSlot *slot,
 void hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
                           const char *why);
 void hass_ticket_unfuse (HassJob *job, HassSlot *slot, guint32 position);
-void hass_ticket_free (gpointer ticket);
 
 /* ask.c */
 const HassStreamState *hass_stream_look (HassStream *stream, gint64 now_ns);

@@ -3,7 +3,7 @@
    stream.h.
    Thread safety: the thread that called the pipeline, when no other works for
    it, except where stated. */
-#include "stream-private.h"
+#include "ticket.h"
 
 #include "device/kinds.h"
 #include "device/ops.h"

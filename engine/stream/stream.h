@@ -65,6 +65,9 @@ void hass_stream_note_running (HassStream *stream, const HassWorker *worker,
                                const HassBatch *batch);
 guint32 hass_stream_n_computed (HassStream *stream, const HassWorker *worker);
 const HassToken *hass_ticket_token (HassSlot *slot, guint32 position);
+gboolean hass_ticket_outputs (HassStream *stream, HassWorker *worker,
+                              HassSlot *slot, HassExtent extent,
+                              HassBlock *blocks);
 HassDone hass_ticket_compute (HassStream *stream, HassWorker *worker,
                               HassSlot *slot, HassExtent extent);
 gboolean hass_stage_has_cpu (const HassFarm *farm, guint stage);

@@ -82,35 +82,29 @@ take_batches (HassStream *stream, HassWorker *worker, guint device, guint stage,
   return list;
 }
 
-/* Gives a token memory for the last output that the stages from @first to @last
-   promise. Returns: FALSE if there is none; the pipeline is stopped. */
+/* Returns: whether the stages that the ticket's device computes promise an
+   output of a token; then its bytes, of the last one, in @bytes. */
 static gboolean
-give_output (HassStream *stream, HassStreamWorker *sw, HassItem *item,
-             guint first, guint last)
+promised (const HassStream *stream, const HassTicket *t, const HassItem *item,
+          gsize *bytes)
 {
-  gsize input = item->token.input_bytes, output = 0;
+  gsize input = item->token.input_bytes;
   gboolean any = FALSE;
-  for (guint s = first; s <= last; s++)
+  *bytes = 0;
+  for (guint s = t->stage; s <= t->stage + t->slot.fused; s++)
     if (stream->stages[s].promises)
       {
         any = TRUE;
-        input = output
+        input = *bytes
             = hass_device_stage_output (&stream->stages[s].sizes, input);
       }
-  if (!any)
-    return TRUE;
-  item->fresh = hass_chunk_new (stream, sw, output);
-  if (!item->fresh)
-    return FALSE;
-  item->token.output = item->fresh->data;
-  item->token.output_bytes = output;
-  return TRUE;
+  return any;
 }
 
 /* Adds a token to the units of the ticket: a load as the workers of devices see
-   it, with the token's tag. */
+   it, with the token's tag. Its output has no memory yet. */
 static void
-add_unit (HassTicket *t, HassItem *item)
+add_unit (const HassStream *stream, HassTicket *t, HassItem *item)
 {
   if (t->n == t->capacity)
     {
@@ -126,26 +120,48 @@ add_unit (HassTicket *t, HassItem *item)
   t->what[t->n] = HASS_UNIT_DONE;
   t->loads[t->n++] = (HassLoad){ .input = token->input,
                                  .input_bytes = token->input_bytes,
-                                 .output = token->output,
-                                 .output_bytes = token->output_bytes,
                                  .size = 1,
                                  .tag = token->tag };
+  promised (stream, t, item, &t->loads[t->n - 1].output_bytes);
 }
 
 /* Makes the units of the ticket's round from the tokens of its batches. */
 static void
-make_units (HassStream *stream, HassStreamWorker *sw, HassTicket *t)
+make_units (const HassStream *stream, HassTicket *t)
 {
-  guint last = t->stage + t->slot.fused;
   t->n = 0;
   for (HassBatch *b = t->batches; b; b = b->link)
     for (guint32 i = 0; i < b->n; i++)
-      {
-        HassItem *item = &b->items[i];
-        if (item->state == HASS_ITEM_ALIVE
-            && give_output (stream, sw, item, t->stage, last))
-          add_unit (t, item);
-      }
+      if (b->items[i].state == HASS_ITEM_ALIVE)
+        add_unit (stream, t, &b->items[i]);
+}
+
+/* Gives the tokens of a part of a grant memory for their outputs: part by part,
+   so that the device computes the first while memory for the next is pinned,
+   and that of the first may be used again. @blocks: [extent.n], those of the
+   part. Returns: FALSE if there is too little; the pipeline is stopped. */
+gboolean
+hass_ticket_outputs (HassStream *stream, HassWorker *worker, HassSlot *slot,
+                     HassExtent extent, HassBlock *blocks)
+{
+  HassTicket *t = (HassTicket *)slot;
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
+  for (guint32 i = 0; i < extent.n; i++)
+    {
+      HassItem *item = t->items[extent.first + i];
+      HassToken *token = &item->token;
+      gsize bytes;
+      if (!item->fresh && promised (stream, t, item, &bytes))
+        {
+          item->fresh = hass_chunk_new (stream, sw, bytes);
+          if (!item->fresh)
+            return FALSE;
+          token->output = item->fresh->data;
+          token->output_bytes = bytes;
+        }
+      t->loads[extent.first + i].output = blocks[i].output = token->output;
+    }
+  return TRUE;
 }
 
 /* Makes a grant of what the strategy has answered. Under the decision lock.
@@ -155,7 +171,6 @@ HassSlot *
 hass_ticket_grant (HassStream *stream, HassWorker *worker, guint device,
                    const HassServe *serve, HassExtent *extent)
 {
-  HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassTicket *t = free_ticket (stream, device);
   guint s = serve->class_index;
   t->batches = serve->again ? hass_stand_ins_again (stream, worker, device,
@@ -171,12 +186,7 @@ hass_ticket_grant (HassStream *stream, HassWorker *worker, guint device,
   t->slot.stage = s;
   t->slot.not_for_cores = !stream->stages[s].public.cpu;
   t->slot.fused = fusable (stream, t, serve->fuse);
-  make_units (stream, sw, t);
-  if (t->n == 0) /* there is no memory for outputs, and the pipeline stops */
-    {
-      t->busy = FALSE;
-      return NULL;
-    }
+  make_units (stream, t);
   HassSpan span = { .loads = t->loads, .mask = G_MAXUINT64, .n = t->n };
   HassRound *round = &t->slot.round;
   round->begin_ns = stream->job->engine->now (stream->job);

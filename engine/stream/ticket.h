@@ -40,4 +40,6 @@ typedef struct
   gint64 busy_ns; /* of it, time in which no other grant kept the device busy */
 } HassTicket;
 
+void hass_ticket_free (gpointer ticket);
+
 #endif

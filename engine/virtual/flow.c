@@ -166,7 +166,11 @@ feed_gpu (HassVirtualWorld *w, HassVirtualGpu *gpu)
   if (feed == HASS_FEED_ASK && ask (w, gpu))
     feed = hass_feeder_next (f, w->clock, &part);
   if (feed == HASS_FEED_PART)
-    hass_virtual_submit (w, gpu, part);
+    {
+      hass_ticket_outputs (stream, f->worker, part->grant->round, part->extent,
+                           part->blocks);
+      hass_virtual_submit (w, gpu, part);
+    }
   return any || feed == HASS_FEED_PART || feed == HASS_FEED_DROPPED;
 }
 
