@@ -95,12 +95,10 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost,
   round->cost = cost;
   round->n_units = n;
   round->divisible = FALSE;
-  if (!round->ready)
-    {
-      round->loads = span->loads;
-      round->base = span->base;
-      round->mask = span->mask;
-    }
+  if (round->ready)
+    round->span.n = 0;
+  else
+    round->span = *span;
   round->n_partial_cpu = round->n_partial_linked = round->n_sets = 0;
   g_array_set_size (round->returned, 0);
   pthread_mutex_unlock (&round->returned_lock);
@@ -172,7 +170,7 @@ order_tasks (HassRound *round)
 {
   guint32 n = round->n_units, at[N_SETS + 1] = { 0 };
   for (guint32 i = 0; i < n; i++)
-    at[set_of (round, hass_round_load_at (round, i)) + 1]++;
+    at[set_of (round, hass_span_load (&round->span, i)) + 1]++;
   for (guint s = 0; s < N_SETS; s++)
     {
       note_set (round, s, at[s], at[s + 1]);
@@ -180,7 +178,7 @@ order_tasks (HassRound *round)
     }
   guint32 *order = g_new (guint32, n);
   for (guint32 i = 0; i < n; i++)
-    order[at[set_of (round, hass_round_load_at (round, i))]++] = i;
+    order[at[set_of (round, hass_span_load (&round->span, i))]++] = i;
   atomic_store_explicit (&round->order, order, memory_order_release);
 }
 

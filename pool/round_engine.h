@@ -129,10 +129,10 @@ struct _HassRound
   guint n_devices;
   HassFarmKind farm;
   HassCostClass cost;
-  const HassLoad *loads;
+  /* the loads; of an open round, its cells, and n is 0 until it has ended */
+  HassSpan span;
   /* [n_units] sequence number of each load; NULL: seq_base + its index */
   const guint64 *seqs;
-  guint64 base, mask;
   gboolean divisible;
   HassDivision division;
   guint *classes; /* [n_devices]: class of each device */
@@ -309,7 +309,7 @@ static inline guint
 hass_round_mask (const HassRound *round, guint32 position)
 {
   if (G_UNLIKELY (round->ready))
-    return hass_round_mask_of (round, &round->loads[position]);
+    return hass_round_mask_of (round, hass_span_load (&round->span, position));
   for (guint i = 0; i < round->n_sets; i++)
     if (position - round->sets[i].first < round->sets[i].n)
       return round->sets[i].mask;
@@ -405,13 +405,6 @@ hass_round_unit (const HassRound *round, guint32 position)
   return order ? order[position] : position;
 }
 
-/* Returns: the load with this index in the round's span. */
-static inline const HassLoad *
-hass_round_load_at (const HassRound *round, guint32 index)
-{
-  return &round->loads[(round->base + index) & round->mask];
-}
-
 /* Fills in @block for the unit at a position that the caller has taken, in a
    round whose units are whole loads. */
 static inline void
@@ -419,7 +412,7 @@ hass_round_load_block (const HassRound *round, guint32 position,
                        HassBlock *block)
 {
   guint32 unit = hass_round_unit (round, position);
-  const HassLoad *load = hass_round_load_at (round, unit);
+  const HassLoad *load = hass_span_load (&round->span, unit);
   *block = (HassBlock){ .load = load,
                         .seq = round->seqs ? round->seqs[unit]
                                            : round->seq_base + unit,

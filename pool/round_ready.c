@@ -27,8 +27,7 @@ hass_round_init_open (HassRound *round, HassReadySet *ready, guint32 n)
   round->ready = ready;
   round->cells = g_new (HassLoad, n);
   round->earliest_ns = g_new (double, n);
-  round->loads = round->cells;
-  round->mask = G_MAXUINT64;
+  round->span = (HassSpan){ .loads = round->cells, .mask = G_MAXUINT64 };
 }
 
 /* Has the loads of the ready set join this round, which has been begun with

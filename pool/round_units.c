@@ -73,7 +73,7 @@ elements_before (const HassDivision *division, guint32 unit)
 const HassLoad *
 hass_round_load (const HassRound *round, guint32 position)
 {
-  return hass_round_load_at (round, hass_round_load_index (round, position));
+  return hass_span_load (&round->span, hass_round_load_index (round, position));
 }
 
 /* Returns: the index in its span of the load that the unit at @position is, or
@@ -114,7 +114,7 @@ slice (const HassRound *round, guint32 unit, guint32 n, HassBlock *block)
 {
   const HassDivision *d = &round->division;
   guint32 index = load_of (d, unit);
-  const HassLoad *load = hass_round_load_at (round, index);
+  const HassLoad *load = hass_span_load (&round->span, index);
   gsize first = first_of (d, index, unit);
   n = MIN (n, d->cuts[index + 1].block - unit);
   gsize count = load->size - first;
@@ -229,10 +229,10 @@ hass_round_known_cost (const HassRound *round, guint32 unit)
         return division->blocks[unit].count;
       guint32 load = load_of (division, unit);
       return MIN (division->block_elements,
-                  hass_round_load_at (round, load)->size
+                  hass_span_load (&round->span, load)->size
                       - first_of (division, load, unit));
     }
-  return hass_load_work (hass_round_load_at (round, unit));
+  return hass_load_work (hass_span_load (&round->span, unit));
 }
 
 /* Returns: the true cost of the unit at a position. For the models of the

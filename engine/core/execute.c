@@ -101,17 +101,17 @@ static HassDone
 compute_plain (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e)
 {
   const HassRound *round = &slot->round;
-  const HassLoad *loads = round->loads;
-  guint64 at = round->base + e.first, mask = round->mask;
+  HassSpan span = round->span;
   gboolean sized = round->cost == HASS_COST_SIZED;
   HassCpuWorkerFunc function = job->farm->cpu_worker;
   gpointer data = job->farm->cpu_worker_data;
   HassDone done = { 0 };
   HassBlock block = { .seq = round->seq_base + e.first };
+  span.base += e.first;
   worker->unit = &block;
   for (; done.n < e.n && !hass_job_stopping (job); done.n++)
     {
-      const HassLoad *load = &loads[(at + done.n) & mask];
+      const HassLoad *load = hass_span_load (&span, done.n);
       if (sized && !hass_job_check_cost (job, load, block.seq))
         break;
       block.load = load;

@@ -84,7 +84,6 @@ typedef struct HassSlot
 {
   HassRound round;
   HassSlotState state;
-  HassSpan span;
   /* key of unit 0 for the result pool: units of all earlier rounds */
   guint64 order_base;
   guint64 mark; /* the round retires when the result pool has passed it */

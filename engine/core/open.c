@@ -167,7 +167,6 @@ begin_open (HassJob *job)
   HassSlot *slot = n > 0 ? hass_slot_find (job, TRUE) : NULL;
   if (!slot || hass_job_stopping (job))
     return NULL;
-  slot->span.n = 0;
   slot->round.seq_base = job->n_loads;
   job->n_loads += n;
   hass_round_begin_loads (&slot->round, job->farm->kind, job->farm->cost,

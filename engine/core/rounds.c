@@ -72,7 +72,6 @@ begin_divisible (HassJob *job, HassSlot *slot)
       if (division.cuts[span.n].block > 0)
         {
           slot->round.seq_base = seq;
-          slot->span = span;
           hass_round_begin_blocks (&slot->round, job->farm->cost, &span,
                                    &division);
           return TRUE;
@@ -128,7 +127,6 @@ begin_loads (HassJob *job, HassSlot *slot)
       return NULL;
     }
   slot->round.seq_base = seq;
-  slot->span = span;
   hass_round_begin_loads (&slot->round, farm->kind, farm->cost, &span);
   hass_job_check_devices (job, &span, &seq);
   return slot;
@@ -198,9 +196,9 @@ static void
 abandon_round (HassJob *job, HassSlot *slot)
 {
   HassRound *round = &slot->round;
-  const HassSpan *span = &slot->span;
+  const HassSpan *span = &round->span;
   if (round->ready)
-    slot->span.n = round->n_units;
+    round->span.n = round->n_units;
   if (slot->state == HASS_SLOT_RUNNING)
     hass_slot_add_up (job, slot, job->engine->now (job));
   g_autofree guint8 *missing = g_malloc0 (MAX (span->n, 1));

@@ -74,11 +74,7 @@ new_slot (HassJob *job, HassReadySet *ready)
   hass_round_init (&slot->round, job->n_devices, job->devices);
   slot->seats = g_new0 (HassSeat, MAX (job->n_devices, 1));
   if (ready)
-    {
-      hass_round_init_open (&slot->round, ready, HASS_OPEN_UNITS);
-      slot->span
-          = (HassSpan){ .loads = slot->round.cells, .mask = G_MAXUINT64 };
-    }
+    hass_round_init_open (&slot->round, ready, HASS_OPEN_UNITS);
   g_ptr_array_add (job->slots, slot);
   return slot;
 }
@@ -144,7 +140,7 @@ hass_slot_begin (HassJob *job, HassSlot *slot)
   HASS_ANNOUNCE (job, round_begun,
                  &(HassRoundFact){ .round = round,
                                    .first = slot->order_base,
-                                   .n_loads = slot->span.n,
+                                   .n_loads = round->span.n,
                                    .at_ns = round->begin_ns });
   hass_round_open (round);
 }
@@ -210,7 +206,7 @@ announce_end (HassJob *job, const HassSlot *slot, gint64 end_ns)
   HASS_ANNOUNCE (job, round_ended,
                  &(HassRoundFact){ .round = &slot->round,
                                    .first = slot->order_base,
-                                   .n_loads = slot->span.n,
+                                   .n_loads = slot->round.span.n,
                                    .work = work_of_all (job),
                                    .at_ns = end_ns });
 }
@@ -227,7 +223,7 @@ end_locked (HassJob *job, HassSlot *slot)
       = { round->number, round->n_units, end_ns - round->begin_ns,
           job->n_devices, job->summary };
   if (round->ready)
-    slot->span.n = round->n_units;
+    round->span.n = round->n_units;
   else if (job->strategy->ops->end_round)
     job->strategy->ops->end_round (job->strategy->self, &told);
   if (round->divisible)
@@ -350,13 +346,13 @@ hass_slots_computed (gpointer data)
   for (guint i = 0; i < job->slots->len; i++)
     {
       HassSlot *slot = hass_job_slot (job, i);
-      if (!slot->span.from_ring
+      if (!slot->round.span.from_ring
           || (slot->state != HASS_SLOT_RUNNING
               && slot->state != HASS_SLOT_ENDED))
         continue;
       guint32 left = atomic_load_explicit (&slot->round.outstanding,
                                            memory_order_seq_cst);
-      n += slot->span.n - MIN (left, slot->span.n);
+      n += slot->round.span.n - MIN (left, slot->round.span.n);
     }
   pthread_mutex_unlock (&job->decision);
   return n;
@@ -437,8 +433,8 @@ hass_job_retire (HassJob *job)
   HassSlot *slot;
   while ((slot = claim_ended (job)))
     {
-      release_loads (job, &slot->span, slot->round.seq_base);
-      hass_load_pool_release (job->pool, &slot->span);
+      release_loads (job, &slot->round.span, slot->round.seq_base);
+      hass_load_pool_release (job->pool, &slot->round.span);
       pthread_mutex_lock (&job->decision);
       slot->state = HASS_SLOT_FREE;
       if (!slot->round.ready)
