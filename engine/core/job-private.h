@@ -92,7 +92,7 @@ void hass_job_abandon (HassJob *job);
 gboolean hass_slots_create (HassJob *job, GError **error);
 guint64 hass_slots_computed (gpointer data);
 void hass_slots_clear (HassJob *job);
-guint32 hass_job_room (HassJob *job);
+guint32 hass_job_room (HassJob *job, guint32 most);
 HassSlot *hass_slot_find (HassJob *job, gboolean open);
 /* Returns: the most rounds in flight, open ones not counted. */
 guint hass_slots_most (const HassJob *job);

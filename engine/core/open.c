@@ -163,7 +163,7 @@ returned_to (HassJob *job, guint klass)
 static HassSlot *
 begin_open (HassJob *job)
 {
-  guint32 n = MIN (hass_job_room (job), HASS_OPEN_UNITS);
+  guint32 n = hass_job_room (job, HASS_OPEN_UNITS);
   HassSlot *slot = n > 0 ? hass_slot_find (job, TRUE) : NULL;
   if (!slot || hass_job_stopping (job))
     return NULL;

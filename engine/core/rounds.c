@@ -48,7 +48,8 @@ take_divisible (HassJob *job, HassSpan *span)
   guint64 most = hass_load_pool_waiting (job->pool);
   if (!atomic_load_explicit (&job->generated, memory_order_relaxed))
     most = (most + 1) / 2;
-  most = CLAMP (most, 1, MIN (farm->round_loads, MAX (hass_job_room (job), 1)));
+  guint32 room = hass_job_room (job, farm->round_loads);
+  most = CLAMP (most, 1, MAX (room, 1));
   double elements = job->elements_per_ns * JOINED_ROUND_NS;
   double blocks
       = HASS_ROUND_MAX_UNITS / 2; /* the loads' last ones not counted */
@@ -112,7 +113,7 @@ begin_loads (HassJob *job, HassSlot *slot)
 {
   const HassFarm *farm = job->farm;
   HassSpan span;
-  guint32 most = MIN (farm->round_loads, hass_job_room (job));
+  guint32 most = hass_job_room (job, farm->round_loads);
   if (most == 0 || (job->has_urgent && !hass_open_has_room (job))
       || !hass_load_pool_next (job->pool, most, &span))
     return NULL;
@@ -140,7 +141,8 @@ hass_job_may_begin (HassJob *job, HassSlot *slot)
 {
   return atomic_load_explicit (&job->n_taken, memory_order_seq_cst)
              < hass_slots_most (job)
-         && (job->farm->kind == HASS_FARM_PARTITION || hass_job_room (job) > 0)
+         && (job->farm->kind == HASS_FARM_PARTITION
+             || hass_job_room (job, 1) > 0)
          && (!slot
              || (hass_job_overlaps (job)
                  && hass_round_waiting_anywhere (&slot->round) == 0));

@@ -52,19 +52,19 @@ hass_slots_most (const HassJob *job)
                                                 : HASS_SLOTS;
 }
 
-/* Returns how many units may begin in an ordered farm so that at most
-   farm->window units are begun and not delivered, over all rounds. */
+/* Returns how many of @most units may begin: in an ordered farm so many that at
+   most farm->window units are begun and not delivered, over all rounds. */
 guint32
-hass_job_room (HassJob *job)
+hass_job_room (HassJob *job, guint32 most)
 {
   if (!job->ordered)
-    return G_MAXUINT32;
+    return most;
   guint64 begun = atomic_load_explicit (&job->n_units, memory_order_relaxed);
   guint64 open = begun - hass_result_pool_n_passed (job->results);
   gsize window = job->farm->window;
   gsize room = open < window ? window - open : 0;
   /* Less than an eighth of the window (a guess) makes small rounds. */
-  return room >= MAX (window / 8, 1) ? (guint32)MIN (room, G_MAXUINT32) : 0;
+  return room >= MAX (window / 8, 1) ? (guint32)MIN (room, most) : 0;
 }
 
 static HassSlot *
@@ -199,18 +199,6 @@ work_of_all (const HassJob *job)
   return work;
 }
 
-/* Tells listeners of the round's end; job->summary holds its totals. */
-static void
-announce_end (HassJob *job, const HassSlot *slot, gint64 end_ns)
-{
-  HASS_ANNOUNCE (job, round_ended,
-                 &(HassRoundFact){ .round = &slot->round,
-                                   .first = slot->order_base,
-                                   .n_loads = slot->round.span.n,
-                                   .work = work_of_all (job),
-                                   .at_ns = end_ns });
-}
-
 static void
 end_locked (HassJob *job, HassSlot *slot)
 {
@@ -226,9 +214,15 @@ end_locked (HassJob *job, HassSlot *slot)
     round->span.n = round->n_units;
   else if (job->strategy->ops->end_round)
     job->strategy->ops->end_round (job->strategy->self, &told);
+  double work = work_of_all (job);
   if (round->divisible)
-    job->elements_per_ns = work_of_all (job) / MAX (told.makespan_ns, 1);
-  announce_end (job, slot, end_ns);
+    job->elements_per_ns = work / MAX (told.makespan_ns, 1);
+  HASS_ANNOUNCE (job, round_ended,
+                 &(HassRoundFact){ .round = round,
+                                   .first = slot->order_base,
+                                   .n_loads = round->span.n,
+                                   .work = work,
+                                   .at_ns = end_ns });
   slot->mark = job->results ? hass_result_pool_mark (
                    job->results, slot->order_base + round->n_units)
                             : 0;
