@@ -197,6 +197,16 @@ take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
   return ok;
 }
 
+/* Returns: how many units of the round became one block. */
+static guint32
+merged (const HassRound *round, const HassBlock *block)
+{
+  const HassDivision *d = &round->division;
+  if (!round->divisible || d->blocks)
+    return 1;
+  return (guint32)((block->count - 1) / d->block_elements + 1);
+}
+
 /* Takes over the accumulator and the results of a bundle whose outputs are in
    host memory. Returns: the number of units for which that failed. */
 guint32
@@ -215,22 +225,16 @@ hass_results_of_bundle (HassWorker *worker, HassSlot *slot, HassExtent e,
     {
       Sorted s = sort_records (done, n_blocks, farm->gpu_record_bytes);
       const guint8 *records = s.bytes ? s.bytes : done->records;
-      HassExtent rest = e;
       for (gsize i = 0; i < n_blocks; i++)
         {
-          HassBlock unused;
-          /* the units that the block was merged from */
-          guint32 n = n_blocks == e.n
-                          ? 1
-                          : hass_round_merge (&slot->round, rest, &unused);
           if (!take_block (job, worker, &blocks[i],
                            records + s.first[i] * farm->gpu_record_bytes,
                            s.first[i + 1] - s.first[i]))
-            n_failed += n;
-          if (alone)
-            hass_units_commit (job, worker, slot,
-                               hass_round_unit (&slot->round, rest.first), 1);
-          rest = hass_extent_rest (rest, n);
+            n_failed += merged (&slot->round, &blocks[i]);
+          if (alone) /* a round with an order has no merged blocks */
+            hass_units_commit (
+                job, worker, slot,
+                hass_round_unit (&slot->round, e.first + (guint32)i), 1);
         }
       g_free (s.bytes);
       g_free (s.first);
