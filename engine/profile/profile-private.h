@@ -65,9 +65,7 @@ void hass_short_farm_add (HassShortFarm *farm, const HassProfileSample *samples,
 HassProfileRate *hass_profile_find (const HassStrategyEnv *env,
                                     const char *strategy);
 void hass_profile_look (const HassStrategyEnv *env, gint64 fresh_s,
-                        HassProfileRate *rates);
-double hass_profile_look_work (const HassStrategyEnv *env, guint device,
-                               gint64 fresh_s);
+                        HassProfileRate *rates, double *unit_work);
 gboolean hass_profile_has_parts (const char *farm_name);
 gboolean hass_profile_add (const HassStrategyEnv *farms, guint n_farms,
                            const HassProfileSample *samples, gint64 within_s);

@@ -247,11 +247,12 @@ hass_profile_find (const HassStrategyEnv *env, const char *strategy)
 }
 
 /* Sets the rates [n_devices] that devices had in runs of the farm within the
-   last @fresh_s seconds, 0 where there were none. Farms that are not in the
-   file are not remembered. */
+   last @fresh_s seconds, and the mean work of a unit [n_devices] in the last of
+   these; either may be NULL. Leaves them where there was no run. Farms that are
+   not in the file are not remembered. */
 void
 hass_profile_look (const HassStrategyEnv *env, gint64 fresh_s,
-                   HassProfileRate *rates)
+                   HassProfileRate *rates, double *unit_work)
 {
   g_autofree char *path = hass_profile_path ();
   gint64 since_s = g_get_real_time () / G_USEC_PER_SEC - fresh_s;
@@ -263,30 +264,14 @@ hass_profile_look (const HassStrategyEnv *env, gint64 fresh_s,
        d++)
     {
       HassProfileEntry *entry = look_up_locked (env, d);
-      if (entry->updated_s >= since_s)
+      gboolean fresh = entry->updated_s >= since_s;
+      if (fresh && rates)
         rates[d] = hass_profile_entry_rate (entry);
+      if (fresh && unit_work)
+        unit_work[d] = entry->unit_work;
       hass_profile_entry_free (entry);
     }
   pthread_mutex_unlock (&store.lock);
-}
-
-/* Returns: the mean work of a unit in the device's last run of the farm, if
-   that was within the last @fresh_s seconds; else 0. */
-double
-hass_profile_look_work (const HassStrategyEnv *env, guint device,
-                        gint64 fresh_s)
-{
-  g_autofree char *path = hass_profile_path ();
-  gint64 since_s = g_get_real_time () / G_USEC_PER_SEC - fresh_s;
-  if (!path)
-    return 0;
-  pthread_mutex_lock (&store.lock);
-  refresh_locked (path);
-  HassProfileEntry *entry = look_up_locked (env, device);
-  double work = entry->updated_s >= since_s ? entry->unit_work : 0;
-  hass_profile_entry_free (entry);
-  pthread_mutex_unlock (&store.lock);
-  return work;
 }
 
 static gboolean

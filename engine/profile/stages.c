@@ -92,7 +92,7 @@ hass_stage_samplers_begin (HassStrategyEnv *env)
       if (!known)
         known = g_new0 (HassProfileRate, env->n_classes * env->n_devices);
       if (name)
-        hass_profile_look (&farm, FRESH_S, &known[c * env->n_devices]);
+        hass_profile_look (&farm, FRESH_S, &known[c * env->n_devices], NULL);
     }
   if (!known)
     return NULL;
@@ -101,9 +101,10 @@ hass_stage_samplers_begin (HassStrategyEnv *env)
   s->known = known;
   env->profile = known;
   hass_paces_init (&s->paces, env);
+  g_autofree double *loads = g_new0 (double, env->n_devices);
+  hass_profile_look (env, FRESH_S, NULL, loads);
   if (s->paces.cpu < env->n_devices)
-    s->loads_before
-        = (guint64)hass_profile_look_work (env, s->paces.cpu, FRESH_S);
+    s->loads_before = (guint64)loads[s->paces.cpu];
   return s;
 }
 
@@ -221,7 +222,7 @@ hass_profile_look_codelet (const HassStrategyEnv *env,
   g_autofree HassProfileRate *rates = g_new0 (HassProfileRate, env->n_devices);
   HassStrategyEnv farm = as_farm (env, codelet->name, codelet->cost, &name);
   if (name)
-    hass_profile_look (&farm, FRESH_S, rates);
+    hass_profile_look (&farm, FRESH_S, rates, NULL);
   for (guint d = 0; d < env->n_devices; d++)
     codelet->on[d].ns
         = rates[d].work_per_ns > 0
