@@ -407,3 +407,15 @@ trial_env (const HassStrategyEnv *env, GError **error)
   (void)error;
   return (gpointer)env;
 }
+
+char *
+trial_two_gpus (const char *noise)
+{
+  g_autofree char *text = g_strdup_printf (
+      "[platform]\nname = two\nnoise = %s\n[cpu]\ncores = 4\nwork_per_us = 1\n"
+      "[gpu0]\nmultiprocessors = 4\nwidth = 16\nwork_per_us = 10\n"
+      "h2d_gbps = 1\n[gpu1]\nmultiprocessors = 2\nwidth = 16\n"
+      "work_per_us = 5\nh2d_gbps = 1\n",
+      noise);
+  return trial_file (text);
+}

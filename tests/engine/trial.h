@@ -81,4 +81,8 @@ gpointer trial_env (const HassStrategyEnv *env, GError **error);
 /* A file with this text in the temporary folder; unlink and g_free() it. */
 char *trial_file (const char *text);
 
+/* A file, as trial_file(), that models 4 cores and two GPUs, of which the first
+   is twice as fast. @noise: relative, as text. */
+char *trial_two_gpus (const char *noise);
+
 #endif

@@ -2,6 +2,7 @@
 #include "feeder_rig.h"
 
 #include "sched/registry.h"
+#include "tests/engine/trial.h"
 
 static FeederRig *rig; /* the one that has begun */
 
@@ -23,13 +24,6 @@ static void
 nothing (HassJob *job)
 {
   (void)job;
-}
-
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
-{
-  (void)error;
-  return (gpointer)env;
 }
 
 static HassAnswer
@@ -72,7 +66,7 @@ new_job (FeederRig *r, guint64 part_bytes, gboolean with_cpu)
                                        .summary = "grants the same again",
                                        .source = "tests",
                                        .farms = HASS_FARM_COMBINE,
-                                       .create = create,
+                                       .create = trial_env,
                                        .grant = grant,
                                        .observe = observe };
   static const HassEngineOps engine = {

@@ -95,13 +95,6 @@ note_ends (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
   return counting_gpu_worker (bundle, stream, data, error);
 }
 
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
-{
-  (void)error;
-  return (gpointer)env;
-}
-
 /* In multiples of its own, which are not rows. */
 static HassAnswer
 grant_ragged (gpointer self, HassRound *round, guint device, gboolean force,
@@ -124,7 +117,7 @@ bundles_are_rows (void)
           .summary = "grants no whole rows",
           .source = "tests",
           .farms = HASS_FARM_PARTITION,
-          .create = create,
+          .create = trial_env,
           .grant = grant_ragged };
   static const char *const strategies[]
       = { "gpu-only", "static:cpu=0.1234", "ragged" };
@@ -208,7 +201,7 @@ hear (HassGpuWorkerFunc worker, gpointer data, guint in_flight,
                                        .summary = "notes what it is told",
                                        .source = "tests",
                                        .farms = HASS_FARM_COMBINE,
-                                       .create = create,
+                                       .create = trial_env,
                                        .grant = grant_one,
                                        .observe = note };
   HassLoad loads[5] = {

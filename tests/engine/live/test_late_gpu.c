@@ -306,13 +306,6 @@ exits (void)
 /* Of the GPU, when a core asked last while it was being opened. */
 static _Atomic gint64 heard_opens_at_ns, heard_opening_ns;
 
-static gpointer
-listen (const HassStrategyEnv *env, GError **error)
-{
-  (void)error;
-  return (gpointer)env;
-}
-
 static HassAnswer
 listen_and_take (gpointer self, HassRound *round, guint device, gboolean force,
                  HassGrant *grant)
@@ -342,7 +335,7 @@ strategies_hear_when (void)
           .summary = "notes when a GPU may be open",
           .source = "tests",
           .farms = HASS_FARM_COMBINE,
-          .create = listen,
+          .create = trial_env,
           .grant = listen_and_take };
   static guint8 bytes[25000000];
   g_autoptr (GError) error = NULL;
@@ -398,7 +391,7 @@ counted_on (void)
           .summary = "leaves all units to GPUs",
           .source = "tests",
           .farms = HASS_FARM_COMBINE,
-          .create = listen,
+          .create = trial_env,
           .grant = count_on_gpus };
   gint64 usual_ns = hass_late_ns;
   hass_strategy_register (&devoted, NULL);

@@ -261,13 +261,6 @@ bounded (void)
               NULL);
 }
 
-static gpointer
-create_two (const HassStrategyEnv *env, GError **error)
-{
-  (void)error;
-  return (gpointer)env;
-}
-
 /* Takes single tokens, and allows two of the first stage on cores. */
 static HassAnswer
 serve_two (gpointer self, const HassStreamState *state, guint device,
@@ -290,7 +283,7 @@ bounded_cores (void)
                                        .summary = "a test",
                                        .source = "a test",
                                        .farms = HASS_FARM_PIPELINE,
-                                       .create = create_two,
+                                       .create = trial_env,
                                        .serve = serve_two };
   Seen seen;
   g_setenv ("HASS_NCPU", "4", TRUE);

@@ -11,12 +11,6 @@
 #include "tests/engine/rogue.h"
 #include "tests/engine/trial.h"
 
-#define TWO_GPUS                                                               \
-  "[platform]\nname = two\nnoise = %s\n[cpu]\ncores = 4\nwork_per_us = 1\n"    \
-  "[gpu0]\nmultiprocessors = 4\nwidth = 16\nwork_per_us = 10\n"                \
-  "h2d_gbps = 1\n[gpu1]\nmultiprocessors = 2\nwidth = 16\n"                    \
-  "work_per_us = 5\nh2d_gbps = 1\n"
-
 static gboolean
 nothing (const HassBlock *block, HassWorker *worker, gpointer data,
          GError **error)
@@ -41,8 +35,7 @@ farm_of (HassDataFarm *f, HassLoad *loads, gsize n, const char *platform)
 static char *
 trace_of (const char *strategy, const char *noise, guint64 seed)
 {
-  g_autofree char *text = g_strdup_printf (TWO_GPUS, noise);
-  g_autofree char *platform = trial_file (text);
+  g_autofree char *platform = trial_two_gpus (noise);
   g_autofree char *trace = trial_file ("");
   HassLoad loads[300];
   HassDataFarm f;
@@ -212,8 +205,7 @@ half_duplex (void)
 static void
 asked_with_force (void)
 {
-  g_autofree char *text = g_strdup_printf (TWO_GPUS, "0");
-  g_autofree char *platform = trial_file (text);
+  g_autofree char *platform = trial_two_gpus ("0");
   g_autoptr (HassReport) report = NULL;
   HassLoad loads[100];
   HassDataFarm f;
@@ -263,8 +255,7 @@ endless (HassEmitter *emitter, gpointer data, GError **error)
 static void
 run_endless (guint cancel_at, gint64 deadline_ms, HassError expected)
 {
-  g_autofree char *text = g_strdup_printf (TWO_GPUS, "0");
-  g_autofree char *platform = trial_file (text);
+  g_autofree char *platform = trial_two_gpus ("0");
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   g_autoptr (HassReport) report = NULL;
   GError *error = NULL;
@@ -324,8 +315,7 @@ cancelled_in_mid_round (void)
 static void
 dry_runs_call_nobody (void)
 {
-  g_autofree char *text = g_strdup_printf (TWO_GPUS, "0");
-  g_autofree char *platform = trial_file (text);
+  g_autofree char *platform = trial_two_gpus ("0");
   g_autoptr (HassReport) report = NULL;
   HassLoad loads[50];
   HassDataFarm f;
@@ -356,8 +346,7 @@ bad_and_good (HassEmitter *emitter, gpointer data, GError **error)
 static void
 refused_loads_make_room (void)
 {
-  g_autofree char *text = g_strdup_printf (TWO_GPUS, "0");
-  g_autofree char *platform = trial_file (text);
+  g_autofree char *platform = trial_two_gpus ("0");
   g_autoptr (HassReport) report = NULL;
   const char *places[] = { platform, "" };
   for (guint i = 0; i < 2; i++)

@@ -8,12 +8,6 @@
 #include "hass_test.h"
 #include "tests/engine/trial.h"
 
-#define TWO_GPUS                                                               \
-  "[platform]\nname = two\nnoise = 0\n[cpu]\ncores = 4\nwork_per_us = 1\n"     \
-  "[gpu0]\nmultiprocessors = 4\nwidth = 16\nwork_per_us = 10\n"                \
-  "h2d_gbps = 1\n[gpu1]\nmultiprocessors = 2\nwidth = 16\n"                    \
-  "work_per_us = 5\nh2d_gbps = 1\n"
-
 static gboolean
 nothing (const HassBlock *block, HassWorker *worker, gpointer data,
          GError **error)
@@ -54,9 +48,8 @@ count_release (const HassLoad *load, gboolean committed, gpointer data)
 /* Divisible loads of 50 us each, every tenth of which has no size, @per_round
    at most in a round. Returns: the number of rounds. */
 static guint64
-rounds_of (const char *text, gsize per_round)
+rounds_of (const char *platform, gsize per_round)
 {
-  g_autofree char *platform = trial_file (text);
   g_autoptr (HassReport) report = NULL;
   HassLoad loads[N_JOINED];
   Joined j = { .loads = loads };
@@ -81,7 +74,6 @@ rounds_of (const char *text, gsize per_round)
              || j.dropped[i] != (loads[i].size == 0);
   CU_ASSERT_EQUAL (wrong, 0);
   CU_ASSERT_EQUAL (report->n_unfinished, N_JOINED / 10);
-  unlink (platform);
   return report->rounds;
 }
 
@@ -89,19 +81,22 @@ rounds_of (const char *text, gsize per_round)
 static void
 loads_are_joined (void)
 {
-  const char *cores = "[platform]\nname = cores\n[cpu]\ncores = 4\n"
-                      "work_per_us = 1\n";
-  guint64 n = rounds_of (TWO_GPUS, 0);
+  g_autofree char *gpus = trial_two_gpus ("0");
+  g_autofree char *cores = trial_file ("[platform]\nname = cores\n[cpu]\n"
+                                       "cores = 4\nwork_per_us = 1\n");
+  guint64 n = rounds_of (gpus, 0);
   CU_ASSERT (n >= 2 && n <= 5);
-  CU_ASSERT_EQUAL (rounds_of (TWO_GPUS, 1), N_JOINED * 9 / 10);
+  CU_ASSERT_EQUAL (rounds_of (gpus, 1), N_JOINED * 9 / 10);
   CU_ASSERT_EQUAL (rounds_of (cores, 0), N_JOINED * 9 / 10);
+  unlink (gpus);
+  unlink (cores);
 }
 
 /* Where rates are known from earlier runs, the first round holds several. */
 static void
 known_loads_are_joined (void)
 {
-  g_autofree char *path = trial_file (TWO_GPUS);
+  g_autofree char *path = trial_two_gpus ("0");
   const HassProfileRate rates[] = { { .work_per_ns = 4e-3 },
                                     { .work_per_ns = 1e-2 },
                                     { .work_per_ns = 5e-3 } };
@@ -167,7 +162,7 @@ most_units (const char *path)
 static void
 half_a_pool_is_joined (void)
 {
-  g_autofree char *platform = trial_file (TWO_GPUS);
+  g_autofree char *platform = trial_two_gpus ("0");
   g_autofree char *trace = trial_file ("");
   HassDataFarm f = HASS_DATA_FARM_INIT;
   f.generate = emit_many;
