@@ -266,12 +266,50 @@ busy_with_kernels (void)
     }
 }
 
-HASS_TEST_SUITE (grants, { "parts of a grant are alike", parts_are_alike },
-                 { "parts of a farm with a gpu_multiple end at a multiple",
-                   parts_end_at_multiples },
-                 { "bundles of a farm with a gpu_multiple are whole rows",
-                   bundles_are_rows },
-                 { "a worker's own time is told, the first one's too",
-                   setup_is_told },
-                 { "no time of kernels that overlap is counted twice",
-                   busy_with_kernels })
+/* -- Units that fail ------------------------------------------------------ */
+
+static gboolean
+refuse (const HassBlock *block, gconstpointer records, gsize n_records,
+        HassWorker *worker, gpointer data, GError **error)
+{
+  (void)records, (void)n_records, (void)worker, (void)data, (void)error;
+  return block->seq != 1;
+}
+
+/* Two loads of three blocks each, the last of which is short: one bundle of two
+   blocks, of which the second one's result fails. */
+static void
+failed_blocks_count (void)
+{
+  HassLoad loads[] = { { .size = 5 }, { .size = 5 } };
+  g_autoptr (HassReport) report = NULL;
+  g_autoptr (GError) error = NULL;
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  fake_machine_begin (&(FakePlan){ .n_devices = 1 });
+  farm.name = "failed";
+  farm.loads = loads;
+  farm.n_loads = G_N_ELEMENTS (loads);
+  farm.block_elements = 2;
+  farm.gpu_worker = counting_gpu_worker;
+  farm.gpu_result = refuse;
+  farm.run.on_error = HASS_ON_ERROR_CONTINUE;
+  farm.run.strategy = "gpu-only";
+  farm.run.platform = "";
+  watchdog (60, "a farm with a block that fails");
+  CU_ASSERT_TRUE (hass_data_farm_partition (&farm, &report, &error));
+  watchdog (0, NULL);
+  CU_ASSERT_PTR_NULL (error);
+  CU_ASSERT_EQUAL (report->units, 3);
+  CU_ASSERT_EQUAL (report->n_unfinished, 1);
+  fake_machine_end ();
+}
+
+HASS_TEST_SUITE (
+    grants, { "parts of a grant are alike", parts_are_alike },
+    { "parts of a farm with a gpu_multiple end at a multiple",
+      parts_end_at_multiples },
+    { "bundles of a farm with a gpu_multiple are whole rows",
+      bundles_are_rows },
+    { "a worker's own time is told, the first one's too", setup_is_told },
+    { "no time of kernels that overlap is counted twice", busy_with_kernels },
+    { "a block that fails counts as all its units", failed_blocks_count })
