@@ -124,12 +124,12 @@ gboolean
 hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
 {
   /* The way of most loads: it writes nothing but the pool, reads nothing that
-     other threads write often, and calls nothing, so it needs no stack. */
+     other threads write often, and calls nothing, so it needs no stack. Where
+     loads flow at once, none is known to fit: the pool counts no room. */
   HassJob *job;
   if (G_UNLIKELY (!is_generating (emitter, HASS_EMITS_LOADS)
                   || (job = emitter->job)->deadline_ns > 0
-                  || hass_job_stopping (job) || job->flows_at_once
-                  || load->flags & HASS_LOAD_BUFFER
+                  || hass_job_stopping (job) || load->flags & HASS_LOAD_BUFFER
                   || !hass_load_pool_fits (job->pool, load)))
     return emit (emitter, load);
   hass_load_pool_put (job->pool, load);
