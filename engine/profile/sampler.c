@@ -9,7 +9,9 @@
       busy time is at least WARM_BUSY_NS, the warm-up is a small fraction of it
       and it is included. So it is if there is no other: a single unit is enough
       for a core, as a single further bundle is for a GPU, since more may cost
-      more than they teach where one device is hundreds of times as fast.
+      more than they teach where one device is hundreds of times as fast. A
+      GPU's only bundle counts if it was faster than all cores together, as the
+      GPU is faster then whatever its warm-up took.
    2. Rate. It is work / busy time. The busy time of a GPU's bundle is from its
       grant, or the end of the previous bundle if that is later, to its results;
       that of a CPU pool is the average over its cores.
@@ -209,6 +211,33 @@ latency (const Sampler *s)
   return MAX (s->mean_ns - s->covar / s->var_work * s->mean_work, 0);
 }
 
+static void
+include_warm_up (Sum *sum, const Sampler *s)
+{
+  sum->units += s->warm_up.units;
+  sum->work += s->warm_up.work;
+  sum->busy_ns += s->warm_up.busy_ns;
+}
+
+/* Returns: whether the first bundle of a GPU was faster than all cores together
+   have been. */
+static gboolean
+outran_cores (const HassSamplers *samplers, const Sampler *gpu)
+{
+  for (guint d = 0; d < samplers->env->n_devices; d++)
+    {
+      const Sampler *s = &samplers->each[d];
+      Sum all = s->rest;
+      include_warm_up (&all, s);
+      if (is_cpu (samplers, d))
+        return all.work > 0
+               && gpu->warm_up.work * all.busy_ns
+                      > samplers->env->devices[d].cores * all.work
+                            * gpu->warm_up.busy_ns;
+    }
+  return FALSE;
+}
+
 static HassProfileSample
 sample_of (const HassSamplers *samplers, guint device,
            const HassSampled *totals, gboolean is_short)
@@ -217,12 +246,9 @@ sample_of (const HassSamplers *samplers, guint device,
   gboolean cpu = is_cpu (samplers, device);
   guint servers = cpu ? MAX (samplers->env->devices[device].cores, 1) : 1;
   Sum sum = s->rest;
-  if (cpu && (is_short || sum.units == 0 || s->warm_up.busy_ns >= WARM_BUSY_NS))
-    {
-      sum.units += s->warm_up.units;
-      sum.work += s->warm_up.work;
-      sum.busy_ns += s->warm_up.busy_ns;
-    }
+  if (cpu ? is_short || sum.units == 0 || s->warm_up.busy_ns >= WARM_BUSY_NS
+          : sum.units == 0 && outran_cores (samplers, s))
+    include_warm_up (&sum, s);
   if (totals->lost
       || sum.busy_ns * servers < (is_short ? SHORT_BUSY_NS : LEAST_BUSY_NS)
       || sum.units == 0 || !(sum.work > 0))
