@@ -301,9 +301,8 @@ hass_cuda_wait_data (HassDevice *device, gint64 timeout_ns, HassDataDone *done,
   HassCudaDevice *d = (HassCudaDevice *)device;
   HassCudaData *s = d->data;
   Ended ended = { 0 };
-  gint64 now = hass_clock_ns ();
-  if (!hass_cuda_poll (d, look_for_end, &ended, now, MOST_POLL_NS,
-                       now + timeout_ns))
+  if (!hass_cuda_poll (d, look_for_end, &ended, 0, MOST_POLL_NS,
+                       hass_clock_ns () + timeout_ns))
     return FALSE;
   if (ended.error)
     return report_failed (d, ended.at, done, ended.error, error);

@@ -27,11 +27,13 @@
 #define DRAIN_TRIES 3
 
 /* Calls @look until it returns TRUE or the time is @until_ns. What it looks for
-   is expected to end at @end_ns. Returns: what @look has returned last. */
+   is expected to end at @end_ns, or at any moment if that has passed. Returns:
+   what @look has returned last. */
 gboolean
 hass_cuda_poll (HassCudaDevice *d, HassCudaLook look, gpointer data,
                 gint64 end_ns, gint64 most_pause_ns, gint64 until_ns)
 {
+  end_ns = MAX (end_ns, hass_clock_ns ());
   while (!look (d, data))
     {
       gint64 now = hass_clock_ns ();
@@ -87,8 +89,8 @@ hass_cuda_await_until (HassCudaDevice *d, gpointer event, gint64 until_ns,
                        const char *what, GError **error)
 {
   Awaited a = { event, what, NULL };
-  gboolean ended = hass_cuda_poll (d, look_at_event, &a, hass_clock_ns (),
-                                   MOST_POLL_NS, until_ns);
+  gboolean ended
+      = hass_cuda_poll (d, look_at_event, &a, 0, MOST_POLL_NS, until_ns);
   if (!a.error)
     return ended;
   g_propagate_error (error, a.error);

@@ -232,8 +232,7 @@ outran_cores (const HassSamplers *samplers, const Sampler *gpu)
       if (is_cpu (samplers, d))
         return all.work > 0
                && gpu->warm_up.work * all.busy_ns
-                      > samplers->env->devices[d].cores * all.work
-                            * gpu->warm_up.busy_ns;
+                      > all.work * gpu->warm_up.busy_ns;
     }
   return FALSE;
 }
