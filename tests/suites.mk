@@ -44,10 +44,13 @@ NOT_UNDER_ADDRESS := model package guide layers can_build bakeoff sim_papers sim
 	sim_auto sim_random
 
 # ThreadSanitizer sees nothing new in suites of one thread:
-#   sched_*, sim_*, pipe_*, replay*, measure, gantt, plot, device_model, platform,
-#   virtual_time, thesis, hostile    virtual time, pictures and files
+#   sched_*, sim_*, pipe_*, replay*, measure, gantt*, plot, device_model, platform,
+#   virtual_*, thesis, hostile, pipeline_accounts, profile_files    virtual time,
+#                    pictures and files
 #   matcher, line_scan, grep_rules, y4m_nlm    a search within one block, a filter of
 #                    one plane
+#   align_scores, align_gpu_tile    the numbers of tiles; align and align_gpu_shared
+#                    have several threads compute the tiles of a table
 #   model, package, guide, layers, can_build    as above
 # Programs cannot run under it: what GLib does, which is not instrumented, is
 # excused in the test program only (tests/sanitizers.c):
@@ -55,8 +58,9 @@ NOT_UNDER_ADDRESS := model package guide layers can_build bakeoff sim_papers sim
 #   hzip_*, monte_carlo_program, own_device, output, y4m_program
 # matrix_check has OpenBLAS compute with threads of its own, likewise.
 # gpu_search* and mapped_file search large files with the farms of live.
-NOT_UNDER_THREAD := align_program heat sched_* sim_* pipe_* replay* measure gantt plot \
-	device_model platform virtual_time virtual_joined thesis matcher line_scan grep_rules y4m_nlm \
+NOT_UNDER_THREAD := align_program align_scores align_gpu_tile heat sched_* sim_* \
+	pipe_* replay* measure gantt* plot device_model platform virtual_* thesis \
+	pipeline_accounts profile_files matcher line_scan grep_rules y4m_nlm \
 	model package guide layers can_build against_grep bakeoff* examples* gpu_apps \
 	hass_info hostile hzip_* monte_carlo_program own_device output gpu_search* \
 	mapped_file matrix_check y4m_program

@@ -17,8 +17,9 @@
 static void
 add (const HassBundle *b, gpointer what)
 {
-  for (gsize i = 0; i < b->output_bytes; i++)
-    b->output[i] = (guint8)(b->output[i] + GPOINTER_TO_UINT (what));
+  guint8 *output = b->output;
+  for (gsize i = 0, n = b->output_bytes; i < n; i++)
+    output[i] = (guint8)(output[i] + GPOINTER_TO_UINT (what));
 }
 
 static void

@@ -48,11 +48,11 @@ kernel (const HassBundle *b, gpointer data)
       gsize n = fake_input_bytes (b, i);
       for (gsize k = 0; k < n; k++)
         {
-          Record record = { 0, (guint32)k, in[k] };
-          out[k] = triple (in[k]);
-          sum += in[k];
-          if (c->records && in[k] % 16 == 0)
-            fake_append (b, (guint32)i, &record);
+          guint8 x = in[k];
+          out[k] = triple (x);
+          sum += x;
+          if (x % 16 == 0 && c->records)
+            fake_append (b, (guint32)i, &(Record){ 0, (guint32)k, x });
         }
     }
   __atomic_fetch_add ((guint64 *)b->accumulator, sum, __ATOMIC_RELAXED);
@@ -91,14 +91,19 @@ typedef struct
 static void
 compute (FaultBooks *k, const Stretch *s, HassWorker *worker)
 {
+  const guint8 *in = s->in;
+  guint8 *out = s->out;
   guint64 sum = 0;
   for (gsize i = 0; i < s->n; i++)
     {
-      Record record = { (guint32)s->seq, (guint32)(s->first + i), s->in[i] };
-      s->out[i] = triple (s->in[i]);
-      sum += s->in[i];
-      if (k->c->records && s->in[i] % 16 == 0)
-        hass_worker_result (worker, &record, sizeof record);
+      guint8 x = in[i];
+      out[i] = triple (x);
+      sum += x;
+      if (x % 16 == 0 && k->c->records)
+        {
+          Record record = { (guint32)s->seq, (guint32)(s->first + i), x };
+          hass_worker_result (worker, &record, sizeof record);
+        }
     }
   *(guint64 *)hass_worker_accumulator (worker) += sum;
   usleep (CPU_US);
@@ -163,12 +168,15 @@ collect (const HassResult *r, gpointer data, GError **error)
           return TRUE;
         }
     }
-  for (gsize i = 0; i < r->bytes; i++)
+  const guint8 *in = k->in + at + r->first;
+  guint8 *delivered = k->delivered + at + r->first;
+  gboolean records = c->records;
+  for (gsize i = 0, n = r->bytes; i < n; i++)
     {
-      if (bytes[i] != triple (k->in[at + r->first + i]))
+      if (bytes[i] != triple (in[i]))
         blame (k, "a result is not the unit's");
-      if (!c->records)
-        k->delivered[at + r->first + i]++;
+      if (!records)
+        delivered[i]++;
     }
   return TRUE;
 }
@@ -210,8 +218,9 @@ fault_books_init (FaultBooks *k, const FaultCase *c)
   k->in = c->pinned ? hass_memory_alloc (bytes, NULL) : g_malloc (bytes);
   k->out = c->pinned ? hass_memory_alloc (bytes, NULL) : g_malloc (bytes);
   memset (k->out, 0, bytes);
+  guint8 *in = k->in;
   for (gsize i = 0; i < bytes; i++)
-    k->in[i] = (guint8)(i * 31 + (i >> 7));
+    in[i] = (guint8)(i * 31 + (i >> 7));
   for (guint i = 0; i < c->n_loads; i++)
     {
       gsize n = c->kind == HASS_FARM_PARTITION ? c->most_bytes
@@ -321,21 +330,24 @@ void
 fault_check_books (FaultBooks *k, gboolean all, gboolean accepted)
 {
   const FaultCase *c = k->c;
+  const guint8 *in = k->in, *out = k->out;
+  gboolean records = c->records;
   guint64 sum = 0;
   for (guint i = 0; i < c->n_loads; i++)
     {
       if (k->released[i] != accepted)
         blame (k, "a load was not released once");
-      for (gsize b = 0; b < k->loads[i].size; b++)
+      gsize begin = i * c->most_bytes, end = begin + k->loads[i].size;
+      for (gsize at = begin; at < end; at++)
         {
-          gsize at = i * c->most_bytes + b;
-          gboolean wanted = !c->records || k->in[at] % 16 == 0;
-          sum += k->in[at];
-          if (k->delivered[at] > wanted)
+          guint8 x = in[at], delivered = k->delivered[at];
+          gboolean wanted = !records || x % 16 == 0;
+          sum += x;
+          if (delivered > wanted)
             blame (k, "a result was delivered twice");
-          if (all && k->delivered[at] < wanted)
+          if (all && delivered < wanted)
             blame (k, "a result was not delivered");
-          if (all && k->out[at] != triple (k->in[at]))
+          if (all && out[at] != triple (x))
             blame (k, "an output is wrong");
         }
     }

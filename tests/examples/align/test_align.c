@@ -235,10 +235,13 @@ wrong_residues (void)
 HASS_TEST_SUITE (
     align, { "random pairs have the score of a plain loop", random_pairs },
     { "tiles of all sizes give an alignment with the score", many_tiles },
-    { "gaps may cross the edges of tiles", gaps_at_edges },
-    { "alignments may pass through corners", through_corners },
-    { "scores may exceed 16 bits", large_scores },
-    { "scores may exceed 8 bits", byte_scores },
-    { "tiles of 8 and 16 bits may lie side by side", byte_tiles },
     { "sequences that are empty, equal or have nothing in common", edge_cases },
     { "a residue that is no letter is named", wrong_residues })
+
+/* What tiles compute, whichever thread does: tests/suites.mk. */
+HASS_TEST_SUITE (align_scores,
+                 { "gaps may cross the edges of tiles", gaps_at_edges },
+                 { "alignments may pass through corners", through_corners },
+                 { "scores may exceed 16 bits", large_scores },
+                 { "scores may exceed 8 bits", byte_scores },
+                 { "tiles of 8 and 16 bits may lie side by side", byte_tiles })

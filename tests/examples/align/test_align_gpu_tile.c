@@ -96,5 +96,9 @@ HASS_TEST_SUITE (
     { "so have tables of a few rows or columns", thin_tables },
     { "and with scores around the limits of 8 and 16 bits", limits },
     { "scores may come near the limit of 32 bits", largest },
-    { "alignments are found from edges that devices computed", ways },
-    { "devices, of which one is lost, and cores share a table", beside_cores })
+    { "alignments are found from edges that devices computed", ways })
+
+/* Several threads at one table, which ThreadSanitizer is to see. */
+HASS_TEST_SUITE (align_gpu_shared,
+                 { "devices, of which one is lost, and cores share a table",
+                   beside_cores })
