@@ -18,6 +18,8 @@ comma := ,
 space := $() $()
 SAN ?=
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+# Code of GPUs, which no sanitizer instruments, is compiled once for all builds.
+KERNELS := $(patsubst build/san-%,build,$(BUILD))
 ifneq ($(words $(CURDIR) $(BUILD)),2)
 $(error nothing can be built in a path with a space: '$(CURDIR)', BUILD='$(BUILD)')
 endif
@@ -47,9 +49,10 @@ CXXFLAGS_ALL := -std=c++17 $(OPT) $(WARN) -fPIC -pthread $(SAN_FLAGS) \
 	$(CXXFLAGS)
 LDFLAGS_ALL := -pthread $(SAN_FLAGS) $(SYS_LDFLAGS) $(LDFLAGS)
 LIBS := $(PKG_LIBS) $(CUDA_LIBS) -lstdc++ -lm
-NVCCFLAGS_ALL := -std=c++17 -O3 -lineinfo -diag-suppress 1217 $(NVCC_ARCH) -ccbin $(lastword $(CXX)) \
-	-Xcompiler '-fPIC,-pthread,-Wall$(if $(SAN_FLAGS),$(comma)$(subst \
-	$(comma),\$(comma),$(firstword $(SAN_FLAGS))))' $(NVCCFLAGS)
+NVCCFLAGS_ALL := -std=c++17 -O3 -lineinfo -diag-suppress 1217 $(NVCC_ARCH) \
+	-ccbin $(lastword $(CXX)) $(NVCCFLAGS)
+# What nvcc leaves of a file to the host's compiler.
+CU_CXXFLAGS := -std=c++17 -O3 -fPIC -pthread -Wall $(firstword $(SAN_FLAGS))
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
@@ -66,7 +69,8 @@ PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h pool/version.h \
 	skeletons/dataflow.h skeletons/hass.h
 # Of the library hass-la, which stands on hass and OpenBLAS.
 LA_PUBLIC := la/la.h
-STAGED := $(addprefix $(BUILD)/include/hass/,$(notdir $(PUBLIC) $(LA_PUBLIC)))
+STAGED := $(foreach d,$(sort $(BUILD) $(KERNELS)),\
+	$(addprefix $(d)/include/hass/,$(notdir $(PUBLIC) $(LA_PUBLIC))))
 
 LIB_C := $(wildcard $(ROOMS:%=%/*.c) $(ROOMS:%=%/*/*.c))
 LIB_CXX := $(wildcard $(ROOMS:%=%/*/*.cpp))
@@ -123,7 +127,7 @@ can-build:
 $(STAGED): | can-build
 	$(Q)mkdir -p $(@D) && ln -sf $(abspath $<) $@
 define stage
-$(BUILD)/include/hass/$(notdir $(1)): $(1)
+$(BUILD)/include/hass/$(notdir $(1)) $(KERNELS)/include/hass/$(notdir $(1)): $(1)
 endef
 $(foreach h,$(PUBLIC) $(LA_PUBLIC),$(eval $(call stage,$(h))))
 
@@ -131,14 +135,20 @@ $(foreach h,$(PUBLIC) $(LA_PUBLIC),$(eval $(call stage,$(h))))
 # installed since, everything is built anew: objects of both kinds do not link.
 # Lines of the makefiles that name flags belong to it, other lines do not.
 SETTINGS := $(BUILD)/settings
+KERNEL_SETTINGS := $(KERNELS)/kernel-settings
 SETTINGS_TEXT := $(CC) $(CXX) $(NVCC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) \
-	$(CXXFLAGS_ALL) $(NVCCFLAGS_ALL) $(LDFLAGS_ALL) $(LIBS) \
+	$(CXXFLAGS_ALL) $(CU_CXXFLAGS) $(LDFLAGS_ALL) $(LIBS) \
 	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(LA) $(LA_CUDA_LIBS) $(HZIP_CFLAGS) $(LIBS_hzip) \
 	$(GLPK_CPPFLAGS) $(CUNIT_CFLAGS) $(CUNIT_LIBS) $(LEFT_OUT) \
 	$(shell grep -h FLAGS Makefile */*.mk | cksum)
+KERNEL_CPPFLAGS := -I$(KERNELS)/include $(filter-out -I$(BUILD)/include,\
+	$(filter -I% -D%,$(CPPFLAGS_ALL)))
+KERNEL_SETTINGS_TEXT := $(NVCC) $(KERNEL_CPPFLAGS) $(NVCCFLAGS_ALL)
 .PHONY: always
-$(SETTINGS): always | $(STAGED)
-	$(file >$@.new,$(SETTINGS_TEXT))
+$(SETTINGS): TEXT = $(SETTINGS_TEXT)
+$(KERNEL_SETTINGS): TEXT = $(KERNEL_SETTINGS_TEXT)
+$(SETTINGS) $(KERNEL_SETTINGS): always | $(STAGED)
+	$(file >$@.new,$(TEXT))
 	$(Q)if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 $(BUILD)/%.o: %.c $(SETTINGS) | $(STAGED)
@@ -152,11 +162,17 @@ $(BUILD)/%.o: %.cpp $(SETTINGS) | $(STAGED)
 	$(Q)$(CXX) $(CPPFLAGS_ALL) $(EXTRA_CPPFLAGS) $(CXXFLAGS_ALL) -MMD -MP \
 	  -c $< -o $@
 
-$(BUILD)/%.cu.o: %.cu $(SETTINGS) | $(STAGED)
+.PRECIOUS: $(KERNELS)/%.cu.ii
+$(KERNELS)/%.cu.ii: %.cu $(KERNEL_SETTINGS) | $(STAGED)
 	$(call say,NVCC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(NVCC) $(filter -I% -D%,$(CPPFLAGS_ALL)) $(NVCCFLAGS_ALL) \
-	  -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+	$(Q)$(NVCC) -cuda $(KERNEL_CPPFLAGS) $(NVCCFLAGS_ALL) \
+	  -MMD -MP -MF $(@:.ii=.d) $< -o $@
+
+$(BUILD)/%.cu.o: $(KERNELS)/%.cu.ii $(SETTINGS)
+	$(call say,CXX,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CU_CXXFLAGS) -c $< -o $@
 
 $(LIB_OBJ) $(LA_OBJ): CFLAGS_ALL += -fvisibility=hidden
 $(LIB_OBJ): CXXFLAGS_ALL += -fvisibility=hidden -fvisibility-inlines-hidden
@@ -245,6 +261,7 @@ format:
 clean:
 	$(Q)rm -rf build
 
+-include $(wildcard $(patsubst %.cu,$(KERNELS)/%.cu.d,$(wildcard */*.cu */*/*.cu)))
 -include $(LIB_OBJ:.o=.d) $(LA_OBJ:.o=.d) $(DRAW_OBJ:.o=.d) $(EX_OBJ:.o=.d) \
 	$(TEST_OBJ:.o=.d) $(BENCH_OBJ:.o=.d) $(ALIGN_BIN).d $(ALIGN_GPU_BIN).d $(CHOLESKY_OBJ:.o=.d) \
 	$(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d) \

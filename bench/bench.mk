@@ -107,6 +107,8 @@ endif
 GPU_BENCH_OBJ := $(patsubst %,$(BUILD)/%.o,\
 	$(basename $(wildcard bench/gpu/*.c)) $(wildcard bench/gpu/*.cu))
 $(GPU_BENCH_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu
+$(patsubst %,$(KERNELS)/%.ii,$(wildcard bench/*/*.cu)): \
+	private KERNEL_CPPFLAGS += -Ibench -Ibench/gpu
 $(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BENCH_COMMON) $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -o $@

@@ -43,10 +43,8 @@ WITH_CUDA := yes
 CUDA_CFLAGS := -isystem $(CUDA_TOP)/include
 CUDA_RUNTIME := -lcudart_static -ldl -lrt
 CUDA_LIBS := -L$(CUDA_LIB) $(CUDA_RUNTIME)
-# A sanitizer sees no kernel: there PTX is enough, which every GPU compiles when
-# it loads it, and which takes nvcc a third of the time.
-NVCC_ARCH ?= $(if $(SAN),,-gencode arch=compute_80,code=sm_80 \
-	-gencode arch=compute_90,code=sm_90) \
+NVCC_ARCH ?= -gencode arch=compute_80,code=sm_80 \
+	-gencode arch=compute_90,code=sm_90 \
 	-gencode arch=compute_75,code=compute_75
 endif
 
