@@ -111,8 +111,10 @@ check_outputs (Ledger *l, guint id)
       gsize at = (gsize)id * l->stride + c;
       gsize n
           = l->t->kind == HASS_FARM_PARTITION ? 1 : ledger_load (l, id).size;
-      for (gsize i = 0; l->computed[at] > 0 && i < n; i++)
-        if (l->output[at + i] != ledger_value (l->input[at + i]))
+      const guint8 *input = l->input + at, *output = l->output + at;
+      n = l->computed[at] > 0 ? n : 0;
+      for (gsize i = 0; i < n; i++)
+        if (output[i] != ledger_value (input[i]))
           ledger_blame (l, "an output is not the unit's");
     }
 }

@@ -74,7 +74,7 @@ random_queries (void)
 static void
 every_strategy (void)
 {
-  g_autoptr (PersonTable) table = person_table_generate (60000, 7, 0, NULL);
+  g_autoptr (PersonTable) table = person_table_generate (20000, 7, 0, NULL);
   g_autofree const HassStrategyOps **all = hass_strategy_list ();
   guint n_run = 0;
   CU_ASSERT_PTR_NOT_NULL_FATAL (table);
@@ -89,7 +89,7 @@ every_strategy (void)
           PersonQuery query = { .table = table,
                                 .wanted = PERSON_WANT_ALL,
                                 .farm = (PersonFarm)farm,
-                                .group_persons = 17000,
+                                .group_persons = 6000,
                                 .run = { .strategy = all[i]->name,
                                          .platform = modelled ? THESIS : NULL,
                                          .n_cores = 3 } };
