@@ -71,7 +71,7 @@ large_search     likewise
 gpu_search       likewise
 contract         15,000 farms: minutes under qemu; live and thesis have some
 sched_every_strategy likewise in virtual time; each strategy has a suite of its own
-sched_auto_guard likewise; sched_auto and sched_levels have some
+sched_auto_machines likewise; sched_auto and sched_levels have some
 matrix_multiply  BLAS, emulated: minutes; examples_matrix_multiply runs it
 gpu_apps         searches and multiplies, emulated: minutes
 replay           in virtual time: minutes
