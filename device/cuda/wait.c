@@ -20,9 +20,11 @@
 /* It spins instead of sleeping for less than this, in ns: about what it takes
    to sleep and wake. */
 #define LEAST_POLL_NS 10000
-/* Longest pause between looks for a bundle, in ns, as the expected end is only
-   that of the last bundle. A longer one lets the device wait for more bundles,
-   a shorter one takes more of a core. */
+/* Longest pause between looks for a bundle, as a part of what the last one took
+   and in ns: where bundles differ, one is found late by as much. A longer one
+   lets the device wait, a shorter one takes more of a core. */
+#define PAUSES 8
+#define SHORT_POLL_NS 50000
 #define MOST_POLL_NS 500000
 #define DRAIN_TRIES 3
 
@@ -177,9 +179,9 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
   /* It computes since then, after the bundle before it. */
   gint64 begin_ns = MAX (submit_ns, d->done_ns);
   gint64 until_ns = MIN (hass_clock_ns () + timeout_ns, until (d, submit_ns));
-  gboolean ended
-      = hass_cuda_poll (d, look_at_queue, &found, begin_ns + d->expected_ns,
-                        MOST_POLL_NS, until_ns);
+  gboolean ended = hass_cuda_poll (
+      d, look_at_queue, &found, begin_ns + d->expected_ns,
+      CLAMP (d->expected_ns / PAUSES, SHORT_POLL_NS, MOST_POLL_NS), until_ns);
   if (!ended && hass_cuda_past_deadline (d, submit_ns))
     hass_cuda_note_hung (d, "a bundle", &found.error);
   if (found.error)
