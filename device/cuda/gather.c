@@ -27,6 +27,7 @@
 
 /* Enqueues the copies of the blocks, each of @bytes_of bytes at @place in
    pinned memory, to or from @on_device, where they lie one after another.
+   Adjacent ones are one copy, as each takes a microsecond of this thread.
    Returns: the CUDA code. */
 int
 hass_cuda_copy_each (const HassLayout *layout, HassBlockPlaceFunc place,
@@ -41,11 +42,18 @@ hass_cuda_copy_each (const HassLayout *layout, HassBlockPlaceFunc place,
   for (gsize i = 0; i < layout->n; i++)
     {
       const HassBlock *b = &layout->blocks[i];
-      bytes[n] = bytes_of (b);
-      there[n] = on_device;
-      here[n] = (gpointer)place (b);
-      on_device += bytes[n];
-      n += bytes[n] > 0;
+      guint8 *at = (guint8 *)place (b);
+      gsize more = bytes_of (b);
+      if (n > 0 && (guint8 *)here[n - 1] + bytes[n - 1] == at
+          && hass_memory_is_pinned (here[n - 1], bytes[n - 1] + more))
+        bytes[n - 1] += more;
+      else if (more > 0)
+        {
+          there[n] = on_device;
+          here[n] = at;
+          bytes[n++] = more;
+        }
+      on_device += more;
     }
   return hass_cudart ()->copy_batch (in ? there : here, in ? here : there,
                                      bytes, n, direction, stream);

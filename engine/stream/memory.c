@@ -34,7 +34,7 @@ typedef struct HassSlabs
   pthread_mutex_t lock;
   GPtrArray *all;
   guint8 *last;
-  gsize bytes, left; /* of all; at the begin of the last one, unused */
+  gsize bytes, size, used; /* of all; of the last one */
 } HassSlabs;
 
 void
@@ -182,8 +182,8 @@ hass_batch_free (HassStream *stream, HassStreamWorker *sw, HassBatch *batch)
 
 /* -- Chunks ------------------------------------------------------------- */
 
-/* Returns: @bytes of pinned memory, a power of two, aligned to themselves or to
-   LEAST_SLAB; NULL: there is none. */
+/* Returns: @bytes of pinned memory, a power of two; NULL: there is none. Small
+   memory follows what was asked for before. */
 static gpointer
 pinned_memory (HassStream *stream, gsize bytes)
 {
@@ -192,22 +192,24 @@ pinned_memory (HassStream *stream, gsize bytes)
   HassSlabs *slabs = stream->slabs;
   gpointer memory = NULL;
   pthread_mutex_lock (&slabs->lock);
-  slabs->left &= ~(bytes - 1);
-  if (slabs->left == 0)
+  gsize at = (slabs->used + bytes - 1) & ~(bytes - 1);
+  if (at + bytes > slabs->size)
     {
-      gsize all = CLAMP (slabs->bytes, LEAST_SLAB, MOST_SLAB);
-      slabs->last = hass_memory_alloc (all, NULL);
+      slabs->size = CLAMP (slabs->bytes, LEAST_SLAB, MOST_SLAB);
+      slabs->last = hass_memory_alloc (slabs->size, NULL);
+      at = 0;
       if (slabs->last)
         {
           g_ptr_array_add (slabs->all, slabs->last);
-          slabs->left = all;
-          slabs->bytes += all;
+          slabs->bytes += slabs->size;
         }
+      else
+        slabs->size = 0;
     }
-  if (slabs->left > 0)
+  if (slabs->size > 0)
     {
-      slabs->left -= bytes;
-      memory = slabs->last + slabs->left;
+      memory = slabs->last + at;
+      slabs->used = at + bytes;
     }
   pthread_mutex_unlock (&slabs->lock);
   return memory;

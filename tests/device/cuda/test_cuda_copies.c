@@ -303,6 +303,33 @@ direct_each (void)
     }
 }
 
+/* Of scattered blocks in pinned memory those that lie one behind another are
+   one copy. */
+static void
+adjacent_runs (void)
+{
+  enum
+  {
+    BYTES = 64 << 10
+  };
+  static const guint places[] = { 2, 3, 0, 1, 5 };
+  HassBlock b[G_N_ELEMENTS (places)];
+  Rig r;
+  rig_init (&r, &(FakePlan){ 0 }, &rig_shifts);
+  guint8 *in = hass_memory_alloc (6 * BYTES, NULL);
+  guint8 *out = hass_memory_alloc (6 * BYTES, NULL);
+  rig_fill (in, 6 * BYTES, 1);
+  for (guint i = 0; i < G_N_ELEMENTS (places); i++)
+    b[i] = rig_block (in + places[i] * BYTES, out + places[i] * BYTES, BYTES);
+  rig_run (&r, b, G_N_ELEMENTS (places));
+  for (guint i = 0; i < G_N_ELEMENTS (places); i++)
+    CU_ASSERT_TRUE (rig_is_shifted (b[i].output, b[i].input, BYTES));
+  hass_memory_free (in);
+  hass_memory_free (out);
+  rig_clear (&r);
+  CU_ASSERT_EQUAL (r.counts.copies, 2 + 3 + 3); /* tables, a clear */
+}
+
 /* Large stretches of ordinary memory: both ways are tried, and whatever is
    pinned is unpinned again. */
 static void
@@ -417,17 +444,17 @@ in_turn (void)
   CU_ASSERT_EQUAL (streams_of_three (TRUE), n + 2);
 }
 
-HASS_TEST_SUITE (cuda_copies,
-                 { "scattered blocks are gathered and come back", gathered },
-                 { "many blocks go in stripes", many_stripes },
-                 { "blocks of all sizes are gathered", unlike_sizes },
-                 { "large tiles go in stripes", large_tiles },
-                 { "a bundle without bytes costs few calls", few_calls },
-                 { "pinned memory goes straight, both ways", direct },
-                 { "large blocks in pinned memory go straight wherever they "
-                   "lie",
-                   direct_each },
-                 { "large copies take turns, small ones do not", in_turn },
-                 { "large stretches are pinned for the copy, or staged",
-                   pinned_for_copy },
-                 { "where nothing can be pinned all is staged", never_pinned })
+HASS_TEST_SUITE (
+    cuda_copies, { "scattered blocks are gathered and come back", gathered },
+    { "many blocks go in stripes", many_stripes },
+    { "blocks of all sizes are gathered", unlike_sizes },
+    { "large tiles go in stripes", large_tiles },
+    { "a bundle without bytes costs few calls", few_calls },
+    { "pinned memory goes straight, both ways", direct },
+    { "adjacent ones among scattered blocks are one copy", adjacent_runs },
+    { "large blocks in pinned memory go straight wherever they "
+      "lie",
+      direct_each },
+    { "large copies take turns, small ones do not", in_turn },
+    { "large stretches are pinned for the copy, or staged", pinned_for_copy },
+    { "where nothing can be pinned all is staged", never_pinned })
