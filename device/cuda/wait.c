@@ -20,9 +20,11 @@
 /* It spins instead of sleeping for less than this, in ns: about what it takes
    to sleep and wake. */
 #define LEAST_POLL_NS 10000
-/* Longest pause between looks for a bundle, as a part of what the last one took
-   and in ns: where bundles differ, one is found late by as much. A longer one
-   lets the device wait, a shorter one takes more of a core. */
+/* Longest pause between looks for a bundle: this part of what the last bundle
+   took, but no less and no more than so many ns. Where bundles differ, one is
+   found late by as much: longer, and the device waits; shorter, and looks take
+   more of a core. The last is measured (doc/results/large-loads.md), the others
+   are guesses. */
 #define PAUSES 8
 #define SHORT_POLL_NS 50000
 #define MOST_POLL_NS 500000

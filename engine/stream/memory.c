@@ -182,6 +182,23 @@ hass_batch_free (HassStream *stream, HassStreamWorker *sw, HassBatch *batch)
 
 /* -- Chunks ------------------------------------------------------------- */
 
+/* Makes a slab the last one. Under the lock. Returns: FALSE if there is no
+   memory for it. */
+static gboolean
+add_slab (HassSlabs *slabs)
+{
+  gsize size = CLAMP (slabs->bytes, LEAST_SLAB, MOST_SLAB);
+  gpointer slab = hass_memory_alloc (size, NULL);
+  if (!slab)
+    return FALSE;
+  g_ptr_array_add (slabs->all, slab);
+  slabs->last = slab;
+  slabs->size = size;
+  slabs->used = 0;
+  slabs->bytes += size;
+  return TRUE;
+}
+
 /* Returns: @bytes of pinned memory, a power of two; NULL: there is none. Small
    memory follows what was asked for before. */
 static gpointer
@@ -192,24 +209,11 @@ pinned_memory (HassStream *stream, gsize bytes)
   HassSlabs *slabs = stream->slabs;
   gpointer memory = NULL;
   pthread_mutex_lock (&slabs->lock);
-  gsize at = (slabs->used + bytes - 1) & ~(bytes - 1);
-  if (at + bytes > slabs->size)
+  slabs->used = (slabs->used + bytes - 1) & ~(bytes - 1);
+  if (slabs->used + bytes <= slabs->size || add_slab (slabs))
     {
-      slabs->size = CLAMP (slabs->bytes, LEAST_SLAB, MOST_SLAB);
-      slabs->last = hass_memory_alloc (slabs->size, NULL);
-      at = 0;
-      if (slabs->last)
-        {
-          g_ptr_array_add (slabs->all, slabs->last);
-          slabs->bytes += slabs->size;
-        }
-      else
-        slabs->size = 0;
-    }
-  if (slabs->size > 0)
-    {
-      memory = slabs->last + at;
-      slabs->used = at + bytes;
+      memory = slabs->last + slabs->used;
+      slabs->used += bytes;
     }
   pthread_mutex_unlock (&slabs->lock);
   return memory;

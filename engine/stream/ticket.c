@@ -137,9 +137,10 @@ make_units (const HassStream *stream, HassTicket *t)
 }
 
 /* Gives the tokens of a part of a grant memory for their outputs: part by part,
-   so that the device computes the first while memory for the next is pinned,
-   and that of the first may be used again. @blocks: [extent.n], those of the
-   part. Returns: FALSE if there is too little; the pipeline is stopped. */
+   so that the device computes the first while memory for the next is pinned.
+   @blocks: [extent.n], those of the part. Tokens keep what they have from an
+   attempt that has failed. Returns: FALSE if there is too little; the pipeline
+   is stopped. */
 gboolean
 hass_ticket_outputs (HassStream *stream, HassWorker *worker, HassSlot *slot,
                      HassExtent extent, HassBlock *blocks)
