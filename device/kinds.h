@@ -18,7 +18,9 @@ gboolean hass_device_kinds_chosen (guint32 *mask, GError **error);
    it directly, without staging. */
 typedef struct
 {
-  gboolean (*present) (void);         /* whether memory can be pinned now */
+  gboolean (*present) (void); /* whether memory can be pinned now */
+  gboolean (*at_once) (
+      void); /* without the start of a device, which takes long */
   gpointer (*allocate) (gsize bytes); /* NULL: memory is insufficient */
   void (*release) (gpointer memory, gsize bytes);
   gboolean (*pin) (gpointer memory, gsize bytes, GError **error);

@@ -36,6 +36,12 @@ hass_memory_alloc (gsize bytes, GError **error)
   return memory;
 }
 
+gboolean
+hass_memory_pins_at_once (void)
+{
+  return hass_pinner->at_once () && hass_pinner->present ();
+}
+
 void
 hass_memory_free (gpointer memory)
 {

@@ -18,6 +18,10 @@ typedef struct
    memory, which a device copies without staging. */
 gboolean hass_memory_is_pinned (gconstpointer memory, gsize bytes);
 
+/* Returns: whether hass_memory_alloc() would pin memory, and would not have to
+   wait for the start of a device. */
+gboolean hass_memory_pins_at_once (void);
+
 gboolean hass_pinned_add (const HassPinnedRange *range);
 void hass_pinned_confirm (gconstpointer memory);
 gboolean hass_pinned_remove (gconstpointer memory, gboolean allocated,

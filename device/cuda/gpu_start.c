@@ -165,6 +165,8 @@ run (gpointer data)
     gpu->start_ns = took_ns = 1000 * (g_get_monotonic_time () - begin_us);
   pthread_cond_broadcast (&gpu->started);
   pthread_mutex_unlock (&gpu->lock);
+  if (ok)
+    hass_gpus_note_started ();
   /* Who joins this thread may hold the GPU's lock. */
   if (took_ns > 0)
     hass_gpus_note_start (took_ns);

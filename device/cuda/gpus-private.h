@@ -130,6 +130,8 @@ HassGpu *hass_gpus_get (guint index);
 HassGpu *hass_gpus_get_any (guint index);
 void hass_gpus_note_context (void);
 gboolean hass_gpus_have_context (void);
+void hass_gpus_note_started (void);
+gboolean hass_gpus_have_started (void);
 void hass_gpus_drop (void);
 
 /* remembered.c */

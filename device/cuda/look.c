@@ -41,7 +41,7 @@ static gint64 start_ns, longest_ns;
 static HassGpu *gpus[HASS_MOST_GPUS];
 /* HassGpu: GPUs of the stored list that the runtime does not list; or NULL. */
 static GPtrArray *stale;
-static _Atomic gboolean has_context;
+static _Atomic gboolean has_context, has_started;
 
 /* -- Looking ------------------------------------------------------------ */
 
@@ -255,6 +255,7 @@ hass_gpus_drop (void)
   looked_with = NULL;
   hass_gpus_mend ();
   atomic_store_explicit (&has_context, FALSE, memory_order_relaxed);
+  atomic_store_explicit (&has_started, FALSE, memory_order_relaxed);
   pthread_mutex_unlock (&lock);
 }
 
@@ -358,4 +359,17 @@ gboolean
 hass_gpus_have_context (void)
 {
   return atomic_load_explicit (&has_context, memory_order_relaxed);
+}
+
+/* Notes that a GPU was started. */
+void
+hass_gpus_note_started (void)
+{
+  atomic_store_explicit (&has_started, TRUE, memory_order_relaxed);
+}
+
+gboolean
+hass_gpus_have_started (void)
+{
+  return atomic_load_explicit (&has_started, memory_order_relaxed);
 }

@@ -15,6 +15,13 @@ present (void)
   return hass_gpus_count () > 0 && !hass_gpus_hang ();
 }
 
+/* Memory is pinned in a CUDA context, which the start of a GPU makes. */
+static gboolean
+at_once (void)
+{
+  return hass_gpus_have_context () || hass_gpus_have_started ();
+}
+
 static gpointer
 allocate (gsize bytes)
 {
@@ -65,6 +72,7 @@ unpin (gpointer memory)
 }
 
 const HassPinner hass_cuda_pinner = { .present = present,
+                                      .at_once = at_once,
                                       .allocate = allocate,
                                       .release = release,
                                       .pin = pin,

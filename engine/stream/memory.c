@@ -5,15 +5,17 @@
    DESIGN. Free ones of each kind pass from worker to worker in magazines
    (recycle.h). All that was ever made is also in an array, from which it is
    freed at the end of the pipeline, and in which the tokens of a stopped
-   pipeline are found. Large chunks that were made while no GPU was to be
-   started (alone.c) get pinned memory when they are used again later. To pin a
-   chunk of 512 KiB took 1.2 ms (H200), so those below LEAST_SLAB are pieces of
-   slabs, each of which is as large as all before it.
+   pipeline are found. Large chunks that were made before a GPU was started get
+   pinned memory when they are used again later: pinning would wait for the
+   start, and meanwhile cores have tokens to compute. To pin a chunk of 512 KiB
+   took 1.2 ms (H200), so those below LEAST_SLAB are pieces of slabs, each of
+   which is as large as all before it.
 
    Thread safety: a worker's racks by its thread; the stream's depots and arrays
    under memory_lock. */
 #include "stream-private.h"
 
+#include "device/pinned.h"
 #include "hass/memory.h"
 
 /* Free batches, and arrays of items of each size, in a magazine. A guess: more,
@@ -220,11 +222,12 @@ pinned_memory (HassStream *stream, gsize bytes)
 }
 
 /* Gives a chunk pinned memory in place of what it has, if any, unless it has
-   that or should not. */
+   that or should not, or that would take as long as the start of a GPU. */
 static void
 pin_chunk (HassStream *stream, HassChunk *chunk)
 {
-  if (chunk->pinned || !hass_job_pins (stream->job, chunk->bytes))
+  if (chunk->pinned || !hass_job_pins (stream->job, chunk->bytes)
+      || !hass_memory_pins_at_once ())
     return;
   gpointer data = pinned_memory (stream, chunk->bytes);
   if (!data)

@@ -16,9 +16,10 @@
 
 typedef struct
 {
-  _Atomic guint seen;  /* tokens that the GPU was given */
-  guint pinned_before; /* calls that pin memory before the pipeline */
-  guint pinned_first;  /* and until the first bundle, in the pipeline */
+  _Atomic guint seen;     /* tokens that the GPU was given */
+  _Atomic guint on_cores; /* and that cores have computed */
+  guint pinned_before;    /* calls that pin memory before the pipeline */
+  guint pinned_first;     /* and until the first bundle, in the pipeline */
   _Atomic guint wrong;
 } Book;
 
@@ -120,7 +121,50 @@ in_slabs (void)
   fake_machine_end ();
 }
 
+/* Has the GPU, whose start is held, started when cores have computed all. */
+static gboolean
+copy_and_open (HassToken *t, HassWorker *w, gpointer data, GError **error)
+{
+  Book *book = data;
+  (void)w, (void)error;
+  memcpy (t->output, t->input, t->input_bytes);
+  if (++book->on_cores < N_SMALL)
+    return TRUE;
+  book->pinned_first = n_pinned () - book->pinned_before;
+  fake_let_open ();
+  return TRUE;
+}
+
+/* Pinning waits for the start, here as long as it is held. */
+static void
+before_the_start (void)
+{
+  static guint8 input[SMALL_BYTES];
+  HassLoad loads[N_SMALL];
+  Book book = { 0 };
+  for (guint i = 0; i < N_SMALL; i++)
+    loads[i] = (HassLoad){ .input = input, .input_bytes = SMALL_BYTES };
+  memset (input, 7, sizeof input);
+  const HassStage stages[]
+      = { HASS_STAGE (.cpu = copy_and_open, .gpu = gpu_copy, .output_ratio = 1),
+          HASS_STAGE (.cpu = check, .mode = HASS_STAGE_ORDERED) };
+  HassPipeline p = pipe_new (stages, G_N_ELEMENTS (stages), N_SMALL);
+  p.loads = loads;
+  p.user_data = &book;
+  p.run.n_cores = 2;
+  p.run.n_gpus = 1;
+  p.run.strategy = "pipe-greedy";
+  fake_machine_begin (&(FakePlan){ .hold_opening = TRUE });
+  pipe_must_run (&p);
+  CU_ASSERT_EQUAL (book.pinned_first, 0);
+  CU_ASSERT_EQUAL (book.on_cores, N_SMALL);
+  CU_ASSERT_EQUAL (book.wrong, 0);
+  fake_machine_end ();
+}
+
 HASS_TEST_SUITE (pipeline_outputs,
                  { "memory for outputs is pinned bundle by bundle",
                    part_by_part },
-                 { "small outputs are pieces of pinned slabs", in_slabs })
+                 { "small outputs are pieces of pinned slabs", in_slabs },
+                 { "outputs are not pinned before a GPU has started",
+                   before_the_start })
