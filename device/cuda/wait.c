@@ -20,13 +20,10 @@
 /* It spins instead of sleeping for less than this, in ns: about what it takes
    to sleep and wake. */
 #define LEAST_POLL_NS 10000
-/* Longest pause between looks for a bundle: this part of what the last bundle
-   took, but no less and no more than so many ns. Where bundles differ, one is
+/* Longest pause between looks for a bundle, in ns. Where bundles differ, or
+   several are computed at the same time, the expected end is wrong, and one is
    found late by as much: longer, and the device waits; shorter, and looks take
-   more of a core. The last is measured (doc/results/large-loads.md), the others
-   are guesses. */
-#define PAUSES 8
-#define SHORT_POLL_NS 50000
+   more of a core (doc/results/large-loads.md). */
 #define MOST_POLL_NS 500000
 #define DRAIN_TRIES 3
 
@@ -181,9 +178,9 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
   /* It computes since then, after the bundle before it. */
   gint64 begin_ns = MAX (submit_ns, d->done_ns);
   gint64 until_ns = MIN (hass_clock_ns () + timeout_ns, until (d, submit_ns));
-  gboolean ended = hass_cuda_poll (
-      d, look_at_queue, &found, begin_ns + d->expected_ns,
-      CLAMP (d->expected_ns / PAUSES, SHORT_POLL_NS, MOST_POLL_NS), until_ns);
+  gboolean ended
+      = hass_cuda_poll (d, look_at_queue, &found, begin_ns + d->expected_ns,
+                        MOST_POLL_NS, until_ns);
   if (!ended && hass_cuda_past_deadline (d, submit_ns))
     hass_cuda_note_hung (d, "a bundle", &found.error);
   if (found.error)
