@@ -16,31 +16,26 @@
    anything to do leaves all threads waiting, which spin calls an invalid end
    state.
 
-   -DMORE_TOKENS    two threads and four tokens, not three of each
-   -DKEEPS          two threads and three tokens; a batch keeps its turn
+   The first of the FAULTS (fault.pml) are none: they have more of one thing.
+   MORE_TOKENS    two threads and four tokens, not three of each
+   KEEPS          two threads and three tokens; a batch keeps its turn
 
-   -DBROKEN_ARRIVE  a batch arrives with a load and a store
-   -DBROKEN_PASS    the turn is passed with a load and a store
-   -DBROKEN_BOTH    a batch that has parked looks at its cell again and runs if
-                    the turn has come; the thread that passed it runs it, too
-   -DBROKEN_SPLIT   the turn is passed before the rest is linked
-   -DBROKEN_DIVIDE  a batch arrives before the rest is linked
-   -DBROKEN_LATE    the open batch is given away before it has a successor
-   -DBROKEN_ADMIT   two threads fill the open batch
-   -DBROKEN_REUSE   a batch that is used again keeps its cells
-   -DBROKEN_KEEP    a batch that keeps its turn does not put it into its cell  */
+   BROKEN_ARRIVE  a batch arrives with a load and a store
+   BROKEN_PASS    the turn is passed with a load and a store
+   BROKEN_BOTH    a batch that has parked looks at its cell again and runs if
+                  the turn has come; the thread that passed it runs it, too
+   BROKEN_SPLIT   the turn is passed before the rest is linked
+   BROKEN_DIVIDE  a batch arrives before the rest is linked
+   BROKEN_LATE    the open batch is given away before it has a successor
+   BROKEN_ADMIT   two threads fill the open batch
+   BROKEN_REUSE   a batch that is used again keeps its cells
+   BROKEN_KEEP    as KEEPS, where the turn is not put into the batch's cell  */
 
-#ifdef MORE_TOKENS
-#  define THREADS 2
-#  define TOKENS 4
-#elif defined(KEEPS) || defined(BROKEN_KEEP)
-#  define THREADS 2
-#  define TOKENS 3
-#  define STAYS 2
-#else
-#  define THREADS 3
-#  define TOKENS 3
-#endif
+#include "fault.pml"
+
+#define STAYS (FAULT (KEEPS) || FAULT (BROKEN_KEEP))
+#define THREADS (FAULT (MORE_TOKENS) || STAYS -> 2 : 3)
+#define TOKENS (FAULT (MORE_TOKENS) -> 4 : 3)
 #define STAGES 2
 #define BATCHES 6 /* one of each token, an empty one, and the open one */
 #define NOBODY 7
@@ -59,9 +54,7 @@ bool ready[BATCHES];
 bool used[BATCHES];
 byte open, live, admitted;
 byte splits = 1;
-#ifdef STAYS
-byte stays = STAYS; /* batches that may keep their turn */
-#endif
+byte stays; /* batches that may keep their turn */
 bool admitting; /* the lock of the admitter */
 
 byte computed[STAGES];
@@ -77,10 +70,8 @@ inline clear (x)
   first[x] = 0;
   at[x] = 0;
   entered[x] = false;
-#ifndef BROKEN_REUSE
-  CELL (x, 0) = NONE;
-  CELL (x, 1) = NONE
-#endif
+  CELL (x, 0) = (FAULT (BROKEN_REUSE) -> CELL (x, 0) : NONE);
+  CELL (x, 1) = (FAULT (BROKEN_REUSE) -> CELL (x, 1) : NONE)
 }
 
 /* The thread owns x from now on. */
@@ -126,19 +117,20 @@ inline give (x)
 /* Arrives with b at its stage. b: NOBODY if it waits there. */
 inline arrive ()
 {
-#ifdef BROKEN_ARRIVE
-  seen = CELL (b, at[b]);
-  CELL (b, at[b]) = PARKED;
-#else
-  atomic { seen = CELL (b, at[b]); CELL (b, at[b]) = PARKED };
-#endif
-#ifdef BROKEN_BOTH
   if
-  :: seen != HERE -> seen = CELL (b, at[b])
-  :: else
+  :: atomic { FAULT (BROKEN_ARRIVE) -> seen = CELL (b, at[b]) };
+     CELL (b, at[b]) = PARKED
+  :: atomic {
+       !FAULT (BROKEN_ARRIVE) ->
+       seen = CELL (b, at[b]);
+       CELL (b, at[b]) = PARKED
+     }
   fi;
-#endif
   atomic {
+    if
+    :: FAULT (BROKEN_BOTH) && seen != HERE -> seen = CELL (b, at[b])
+    :: else
+    fi;
     if
     :: seen == HERE -> entered[b] = true
     :: else -> b = NOBODY
@@ -147,30 +139,35 @@ inline arrive ()
   }
 }
 
+inline depart ()
+{
+  at[b] = at[b] + 1;
+  entered[b] = false;
+  back = rest;
+  rest = NOBODY
+}
+
 /* Passes the turn of b, which goes to the next stage; back: its rest. freed: the
    batch that the thread owns now. */
 inline leave ()
 {
-#ifdef BROKEN_PASS
-  seen = CELL (next[b], at[b]);
-#endif
+  if
+  :: FAULT (BROKEN_PASS) -> seen = CELL (next[b], at[b])
+  :: else
+  fi;
   atomic {
     assert (next[b] != NOBODY && used[next[b]]);
-#ifndef BROKEN_PASS
-    seen = CELL (next[b], at[b]);
-#endif
+    seen = (FAULT (BROKEN_PASS) -> seen : CELL (next[b], at[b]));
     CELL (next[b], at[b]) = HERE;
     if
     :: seen == PARKED -> freed = next[b]; assert (at[freed] == at[b])
     :: else
     fi;
     seen = NONE;
-#ifndef BROKEN_SPLIT
-    at[b] = at[b] + 1;
-    entered[b] = false;
-    back = rest;
-    rest = NOBODY
-#endif
+    if
+    :: !FAULT (BROKEN_SPLIT) -> depart ()
+    :: else
+    fi
   }
 }
 
@@ -192,40 +189,35 @@ inline carry ()
        keep = 1;
        split ();
        keep = 0;
-#ifndef BROKEN_DIVIDE
-       link ();
-       give (rest)
-#endif
+       if
+       :: FAULT (BROKEN_DIVIDE) -> front = b
+       :: else -> link (); give (rest)
+       fi
      };
-#ifdef BROKEN_DIVIDE
-     front = b;
      arrive ();
-     atomic {
-       next[rest] = next[front];
-       next[front] = rest;
-       front = NOBODY;
-       give (rest)
-     }
-#else
-     arrive ()
-#endif
+     if
+     :: atomic {
+          front != NOBODY ->
+          next[rest] = next[front];
+          next[front] = rest;
+          front = NOBODY;
+          give (rest)
+        }
+     :: else
+     fi
   :: at[b] < STAGES -> arrive ()
   fi
 }
 
-#ifdef STAYS
 /* Lets b, which has the turn, arrive at its stage again. */
 inline stay ()
 {
   assert (!running[at[b]] && computed[at[b]] == first[b]);
   stays--;
-#ifndef BROKEN_KEEP
-  CELL (b, at[b]) = HERE;
-#endif
+  CELL (b, at[b]) = (FAULT (BROKEN_KEEP) -> CELL (b, at[b]) : HERE);
   entered[b] = false;
   give (b)
 }
-#endif
 
 /* Computes b, which has the turn, and passes it. b: what to compute now. */
 inline run_batch ()
@@ -243,26 +235,23 @@ inline run_batch ()
   atomic {
     computed[at[b]] = computed[at[b]] + keep;
     running[at[b]] = false;
-#ifndef BROKEN_SPLIT
     if
-    :: keep < n[b] -> split (); link ()
+    :: !FAULT (BROKEN_SPLIT) && keep < n[b] -> split (); link ()
     :: else
     fi
-#endif
   };
   leave ();
-#ifdef BROKEN_SPLIT
-  atomic {
-    if
-    :: keep < n[b] -> split (); link ()
-    :: else
-    fi;
-    at[b] = at[b] + 1;
-    entered[b] = false;
-    back = rest;
-    rest = NOBODY
-  };
-#endif
+  if
+  :: FAULT (BROKEN_SPLIT) ->
+     atomic {
+       if
+       :: keep < n[b] -> split (); link ()
+       :: else
+       fi;
+       depart ()
+     }
+  :: else
+  fi;
   carry ();
   atomic {
     give (back);
@@ -289,41 +278,31 @@ inline admit ()
     fi;
     first[b] = admitted;
     admitted = admitted + n[b];
-#ifdef BROKEN_LATE
-    back = b;
-    ready[b] = true
-#endif
+    if
+    :: FAULT (BROKEN_LATE) -> back = b; ready[b] = true
+    :: else
+    fi
   };
   atomic {
     make (rest);
-#ifdef BROKEN_LATE
-    next[back] = rest;
-    back = NOBODY;
-    b = NOBODY;
-#else
-    next[b] = rest;
-#endif
+    if
+    :: FAULT (BROKEN_LATE) -> next[back] = rest; back = NOBODY; b = NOBODY
+    :: else -> next[b] = rest
+    fi;
     open = rest;
     rest = NOBODY;
     admitting = false
   }
 }
 
-#ifdef BROKEN_ADMIT
-#  define MAY_ADMIT true
-#else
-#  define MAY_ADMIT !admitting
-#endif
+#define MAY_ADMIT (FAULT (BROKEN_ADMIT) || !admitting)
 #define TAKE(i) :: atomic { ready[i] -> ready[i] = false; b = i }
 #define OVER (admitted == TOKENS && live == 1)
 
 proctype thread ()
 {
   byte b = NOBODY, back = NOBODY, freed = NOBODY, rest = NOBODY;
-  byte seen, keep;
-#ifdef BROKEN_DIVIDE
-  byte front = NOBODY;
-#endif
+  byte seen, keep, front = NOBODY;
   do
   :: OVER -> break
   :: if
@@ -342,9 +321,7 @@ proctype thread ()
      fi;
      do
      :: b != NOBODY -> run_batch ()
-#ifdef STAYS
      :: atomic { b != NOBODY && stays > 0 && n[b] > 0 -> stay () }
-#endif
      :: else -> break
      od
   od
@@ -354,6 +331,7 @@ init
 {
   byte i;
   atomic {
+    stays = (STAYS -> 2 : 0);
     make (open);
     CELL (open, 0) = HERE;
     CELL (open, 1) = HERE;
