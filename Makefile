@@ -6,6 +6,7 @@
 #   SYSROOT=DIR    headers and libraries of Debian packages unpacked in DIR
 #   CUDA=no        as if there were no CUDA Toolkit
 #   OPENBLAS=no    as if there were no OpenBLAS
+#   CUBLAS=no      as if there were no cuBLAS
 #   CUDA_HOME=DIR  where it is, if nvcc is not on the PATH
 #   NVCC_ARCH=...  -gencode options of the kernels
 #   DESTDIR, PREFIX, LIBDIR for `make install`: see tools/install.mk

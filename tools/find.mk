@@ -62,13 +62,14 @@ LEFT_OUT := matrix_multiply cholesky
 WHY_matrix_multiply := openblas
 WHY_cholesky := openblas
 endif
-ifneq ($(and $(WITH_CUDA),$(wildcard $(CUDA_LIB)/libcublas.so)),)
+WITH_CUBLAS := $(and $(WITH_CUDA),$(filter-out no,$(or $(CUBLAS),yes)),\
+	$(wildcard $(CUDA_LIB)/libcublas.so))
+ifneq ($(WITH_CUBLAS),)
 LIBS_matrix_multiply += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcublas
 else
 NO_KERNELS := examples/matrix_multiply/cublas.cu
 endif
-ifneq ($(and $(WITH_CUDA),$(WITH_LA),$(wildcard $(CUDA_LIB)/libcublas.so),\
-	$(wildcard $(CUDA_LIB)/libcusolver.so)),)
+ifneq ($(and $(WITH_CUBLAS),$(WITH_LA),$(wildcard $(CUDA_LIB)/libcusolver.so)),)
 LA_CUDA_LIBS := -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcusolver -lcublas
 LIBS_cholesky += $(LA_CUDA_LIBS)
 else
