@@ -92,7 +92,8 @@ bounded (void)
       CU_ASSERT_PTR_NOT_NULL_FATAL (f);
       SimFlowBound b = sim_flow_bound (f, p);
       CU_ASSERT_DOUBLE_EQUAL (b.path_ns, known[i].path_ns, 1);
-      CU_ASSERT_DOUBLE_EQUAL (b.area_ns * p->cores, known[i].work_ns, 1);
+      CU_ASSERT_TRUE (b.area_ns * p->cores >= known[i].work_ns - 1);
+      CU_ASSERT_TRUE (b.area_ns <= known[i].path_ns + 1);
     }
   hass_platform_free (p);
   unlink (path);

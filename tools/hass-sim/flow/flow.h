@@ -27,7 +27,7 @@ typedef struct
 
 /* A task. @core_ns: its time on a core of the machine, without factors of its
    codelet. @first, @n: its accesses. @urgency: its time to the end of the
-   graph, by sim_flow_bound(). */
+   graph, by sim_flow_bound() or sim_flow_path_ns(). */
 typedef struct
 {
   guint codelet;
@@ -55,14 +55,17 @@ void sim_flow_free (SimFlow *flow);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimFlow, sim_flow_free)
 
 /* No schedule takes less. @path_ns: the longest path of tasks, each on the
-   device that computes it fastest; copies are not counted. @area_ns: all work
-   by the sum of all rates, each codelet's with its best factor. */
+   device that computes it fastest; copies are not counted. @area_ns: all tasks
+   by all devices, with pulls and launches, as divided best; or those of a part
+   of the time, and the rest of the time (area.c). */
 typedef struct
 {
   double path_ns, area_ns;
 } SimFlowBound;
 
 SimFlowBound sim_flow_bound (SimFlow *flow, const HassPlatform *p);
+/* Sets the urgency of tasks. Returns: SimFlowBound.path_ns. */
+double sim_flow_path_ns (SimFlow *flow, const HassPlatform *p);
 
 /**
  * SimFlowCommand: what the command line says of a dataflow.

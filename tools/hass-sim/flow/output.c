@@ -62,7 +62,7 @@ sim_flow_print_table (const SimFlowResult *result)
   for (guint d = 0; d < r->n_devices; d++)
     print_device (r, d);
   print_bound ("critical path", b.path_ns, ns, path_binds (b));
-  print_bound ("total work / total rate", b.area_ns, ns, !path_binds (b));
+  print_bound ("all work by all devices", b.area_ns, ns, !path_binds (b));
 }
 
 /* Returns: how often the graph has run. */

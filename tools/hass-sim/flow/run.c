@@ -204,7 +204,7 @@ sim_flow_run_times (SimFlow *f, const HassPlatform *p, const SimFlowOptions *o,
       = { .flow = f,
           .core_work_per_ns = p->core_work_per_ns,
           .codelets = codelets,
-          .longest_ns = sim_flow_bound (f, p).path_ns,
+          .longest_ns = sim_flow_path_ns (f, p),
           .memory = mmap (NULL, bytes, PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) };
   if (run.memory == MAP_FAILED)
