@@ -18,9 +18,8 @@ gboolean hass_device_kinds_chosen (guint32 *mask, GError **error);
    it directly, without staging. */
 typedef struct
 {
-  gboolean (*present) (void); /* whether memory can be pinned now */
-  gboolean (*at_once) (
-      void); /* without the start of a device, which takes long */
+  gboolean (*present) (void);         /* whether memory can be pinned now */
+  gboolean (*at_once) (void);         /* and no device has to start for it */
   gpointer (*allocate) (gsize bytes); /* NULL: memory is insufficient */
   void (*release) (gpointer memory, gsize bytes);
   gboolean (*pin) (gpointer memory, gsize bytes, GError **error);

@@ -5,7 +5,8 @@
 # These take longest, by the table that ends a run. They start first, in this
 # order, so that none runs alone at the end.
 SLOWEST := align align_gpu_shared cuda_data gpu_faults y4m_pipeline person_query \
-	model hzip_hostile package against_grep pipeline_contract pipe_near_bound \
+	model hzip_hostile package against_grep pipeline_contract \
+	dataflow_strategies dataflow_devices pipe_near_bound \
 	pipe_strategies mapped_file align_scores y4m_nlm sim_auto sim_bound gpu_search \
 	storm failing_memory hzip_round_trip guide pipeline_storm hzip_files gpu_apps \
 	contract hzip_memory sim_bound_engine own_device replay layers bakeoff
