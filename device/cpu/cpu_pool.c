@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "hass/error.h"
+#include "limits.h"
 #include "tasks.h"
 #include "tbb_wrapper.h"
 
@@ -30,69 +31,6 @@ struct HassCpuPool
 
 /* -- How many ----------------------------------------------------------- */
 
-/* Returns: the number of CPUs whose time a cgroup with this quota in each
-   period may use; 0: no limit. */
-static double
-cpus_of (double quota, double period)
-{
-  return quota > 0 && period > 0 ? quota / period : 0;
-}
-
-/* Returns: the limit in CPUs that a cgroup folder sets, by cpu.max (version 2)
-   or by quota and period (version 1); 0: no limit. */
-static double
-folder_limit (const char *folder)
-{
-  g_autofree char *v2 = g_strconcat (folder, "/cpu.max", NULL);
-  g_autofree char *text = NULL;
-  if (g_file_get_contents (v2, &text, NULL, NULL))
-    {
-      char *end;
-      double quota = g_ascii_strtod (text, &end);
-      return end == text ? 0 : cpus_of (quota, g_ascii_strtod (end, NULL));
-    }
-  g_autofree char *q = g_strconcat (folder, "/cpu.cfs_quota_us", NULL);
-  g_autofree char *p = g_strconcat (folder, "/cpu.cfs_period_us", NULL);
-  g_autofree char *quota = NULL, *period = NULL;
-  if (g_file_get_contents (q, &quota, NULL, NULL)
-      && g_file_get_contents (p, &period, NULL, NULL))
-    return cpus_of (g_ascii_strtod (quota, NULL),
-                    g_ascii_strtod (period, NULL));
-  return 0;
-}
-
-/* Returns: the lowest limit in CPUs of the process's cgroup and all cgroups
-   above it; 0: no limit. */
-static double
-cgroup_limit (void)
-{
-  g_autofree char *text = NULL;
-  double least = 0;
-  if (!g_file_get_contents ("/proc/self/cgroup", &text, NULL, NULL))
-    return 0;
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-  for (char **l = lines; *l; l++)
-    {
-      g_auto (GStrv) part = g_strsplit (*l, ":", 3);
-      if (g_strv_length (part) < 3
-          || (part[1][0] != '\0' && !strstr (part[1], "cpu")))
-        continue;
-      const char *root = part[1][0] ? "/sys/fs/cgroup/cpu" : "/sys/fs/cgroup";
-      for (g_autofree char *path = g_strdup (part[2]);;)
-        {
-          g_autofree char *folder = g_strconcat (root, path, NULL);
-          double limit = folder_limit (folder);
-          if (limit > 0 && (least == 0 || limit < least))
-            least = limit;
-          char *slash = strrchr (path, '/');
-          if (!slash)
-            break;
-          *slash = '\0';
-        }
-    }
-  return least;
-}
-
 /* The cores that the affinity mask allowed when they were first counted;
    empty: unknown. Later threads may have inherited a smaller mask. */
 static guint n_available;
@@ -109,7 +47,7 @@ count_available (void)
       CPU_ZERO (&allowed);
       cores = MAX (1, sysconf (_SC_NPROCESSORS_ONLN));
     }
-  double limit = cgroup_limit ();
+  double limit = hass_limits_cpus ("");
   if (limit > 0 && limit < cores)
     cores = (guint)(limit + 0.999);
   n_available = MAX (cores, 1);
@@ -231,6 +169,18 @@ hass_cpu_pool_try_threads (guint n, int *failure)
   return made;
 }
 
+/* Returns: how many of @n threads the process can make; @failure: as
+   hass_cpu_pool_try_threads(). To make them all takes 60 us each, so where
+   limits are far one is made. */
+static guint
+can_make (guint n, int *failure)
+{
+  if (n > 1 && hass_limits_allow_threads ("", n)
+      && hass_cpu_pool_try_threads (1, failure) == 1)
+    return n;
+  return hass_cpu_pool_try_threads (n, failure);
+}
+
 /* Makes a pool of @n_cores cores; earlier pools may still make @promised
    threads. oneTBB makes its threads on first use, and the process ends with an
    exception if it cannot. So the pool gets no more threads than can be made
@@ -241,8 +191,7 @@ make_pool (guint n_cores, guint promised)
   HassCpuPool *pool = g_new0 (HassCpuPool, 1);
   guint wanted = promised + n_cores - 1;
   guint alive = MIN (__atomic_load_n (&placed, __ATOMIC_RELAXED), wanted);
-  guint made
-      = alive + hass_cpu_pool_try_threads (wanted - alive, &pool->failure);
+  guint made = alive + can_make (wanted - alive, &pool->failure);
   pool->n_asked = n_cores;
   pool->n_cores = 1 + (made > promised ? made - promised : 0);
   pool->arena = hass_tbb_arena_new (pool->n_cores, place_thread);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* limits.h: what kernel and cgroups let the process use.
+   Thread safety: any thread. */
+#ifndef HASS_CPU_LIMITS_H
+#define HASS_CPU_LIMITS_H
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+/* Returns: the lowest limit in CPUs of the process's cgroup and all cgroups
+   above it; 0: no limit. @root: "", or for tests a folder with the files that
+   are read. */
+double hass_limits_cpus (const char *root);
+
+/* Returns: TRUE if @n threads more can be made as far as limits tell: twice as
+   many as there are then are allowed. FALSE: maybe not. */
+gboolean hass_limits_allow_threads (const char *root, guint n);
+
+G_END_DECLS
+
+#endif
