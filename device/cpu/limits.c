@@ -114,6 +114,33 @@ hass_limits_cpus (const char *root)
   return least;
 }
 
+/* -- Memory -------------------------------------------------------------- */
+
+/* Lowers the limit in @data to that of a folder. Version 1 says 2^63 less a
+   page where there is none. */
+static gboolean
+look_at_memory (const char *root, const char *folder, gpointer data)
+{
+  static const char *const names[]
+      = { "/memory.max", "/memory.high", "/memory.limit_in_bytes" };
+  double *least = data;
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      double bytes = number_in (root, folder, names[i], INFINITY);
+      if (bytes < (double)(G_MAXINT64 / 2))
+        *least = MIN (*least, bytes);
+    }
+  return TRUE;
+}
+
+double
+hass_limits_memory (const char *root)
+{
+  double least = INFINITY;
+  each_cgroup (root, "memory", look_at_memory, &least);
+  return least;
+}
+
 /* -- Threads ------------------------------------------------------------- */
 
 typedef struct
@@ -134,8 +161,8 @@ look_at_threads (const char *root, const char *folder, gpointer data)
   return t->allowed;
 }
 
-static double
-limit_of (int resource)
+double
+hass_limits_of (int resource)
 {
   struct rlimit limit;
   if (getrlimit (resource, &limit) != 0)
@@ -158,11 +185,12 @@ gboolean
 hass_limits_allow_threads (const char *root, guint n)
 {
   Threads t = { .more = n, .allowed = TRUE };
-  double most = limit_of (RLIMIT_NPROC);
+  double most = hass_limits_of (RLIMIT_NPROC);
   most = MIN (most, number_in (root, "/proc/sys/kernel", "/threads-max", 0));
   most = MIN (most, number_in (root, "/proc/sys/kernel", "/pid_max", 0));
   /* Stacks need address space, and memory where it is not overcommitted. */
-  if (isfinite (limit_of (RLIMIT_AS)) || isfinite (limit_of (RLIMIT_DATA))
+  if (isfinite (hass_limits_of (RLIMIT_AS))
+      || isfinite (hass_limits_of (RLIMIT_DATA))
       || number_in (root, "/proc/sys/vm", "/overcommit_memory", 2) == 2
       || FAR * (threads_of_all (root) + n) > most)
     return FALSE;

@@ -13,6 +13,13 @@ G_BEGIN_DECLS
    are read. */
 double hass_limits_cpus (const char *root);
 
+/* Returns: the lowest limit in bytes of memory that they set; INFINITY: no
+   limit. */
+double hass_limits_memory (const char *root);
+
+/* Returns: the limit of the process, RLIMIT_...; INFINITY: no limit. */
+double hass_limits_of (int resource);
+
 /* Returns: TRUE if @n threads more can be made as far as limits tell: twice as
    many as there are then are allowed. FALSE: maybe not. */
 gboolean hass_limits_allow_threads (const char *root, guint n);

@@ -3,9 +3,12 @@
    kernel would show them.
    Thread safety: one thread. */
 #include <glib/gstdio.h>
+#include <math.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "device/cpu/limits.h"
+#include "device/cpu/memory.h"
 #include "hass_test.h"
 
 #define OWN "/sys/fs/cgroup/a/b"
@@ -13,10 +16,13 @@
 static const char *const files[]
     = { "/proc/self/cgroup", "/proc/loadavg", "/proc/sys/kernel/threads-max",
         "/proc/sys/kernel/pid_max", "/proc/sys/vm/overcommit_memory",
-        OWN "/cpu.max", OWN "/pids.max", OWN "/pids.current",
-        "/sys/fs/cgroup/a/cpu.max", "/sys/fs/cgroup/a/pids.max",
-        "/sys/fs/cgroup/a/pids.current", "/sys/fs/cgroup/pids.max",
-        "/sys/fs/cgroup/pids.current",
+        OWN "/cpu.max", OWN "/memory.max", OWN "/memory.high",
+        "/sys/fs/cgroup/a/memory.max", "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/c/memory.limit_in_bytes", OWN "/pids.max",
+        OWN "/pids.current", "/sys/fs/cgroup/a/cpu.max",
+        "/sys/fs/cgroup/a/pids.max", "/sys/fs/cgroup/a/pids.current",
+        "/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids.current",
         /* of version 1 */
         "/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us",
         "/sys/fs/cgroup/cpu/c/cpu.cfs_period_us",
@@ -156,9 +162,43 @@ cpus (void)
   machine_free (root);
 }
 
+static void
+memory (void)
+{
+  char *root = machine_new ();
+  CU_ASSERT_TRUE (isinf (hass_limits_memory (root)));
+  put (root, OWN "/memory.max", "max\n");
+  put (root, "/sys/fs/cgroup/a/memory.max", "3000\n");
+  CU_ASSERT_EQUAL (hass_limits_memory (root), 3000);
+  put (root, OWN "/memory.high", "2000\n");
+  CU_ASSERT_EQUAL (hass_limits_memory (root), 2000);
+  put (root, "/sys/fs/cgroup/memory.max", "1000\n");
+  CU_ASSERT_EQUAL (hass_limits_memory (root), 1000);
+  put (root, "/proc/self/cgroup", "2:memory:/c\n");
+  put (root, "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+       "9223372036854771712\n");
+  CU_ASSERT_TRUE (isinf (hass_limits_memory (root)));
+  put (root, "/sys/fs/cgroup/memory/c/memory.limit_in_bytes", "4000\n");
+  CU_ASSERT_EQUAL (hass_limits_memory (root), 4000);
+  machine_free (root);
+}
+
+/* No more than the machine has. */
+static void
+memory_of_this_process (void)
+{
+  guint64 machine
+      = (guint64)sysconf (_SC_PHYS_PAGES) * (guint64)sysconf (_SC_PAGESIZE);
+  CU_ASSERT_TRUE (hass_memory_bytes () > 0);
+  CU_ASSERT_TRUE (hass_memory_bytes () <= machine);
+}
+
 HASS_TEST_SUITE (limits,
                  { "threads are allowed where all limits are far", far_limits },
                  { "no threads are allowed near a limit", near_limits },
                  { "nor near that of a cgroup", near_cgroup },
                  { "nor near that of the user", user_limit },
-                 { "the least limit of CPUs counts", cpus })
+                 { "the least limit of CPUs counts", cpus },
+                 { "the least limit of memory counts", memory },
+                 { "no more memory than the machine has",
+                   memory_of_this_process })
