@@ -17,6 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Bytes of a failed process's output that are repeated: several reports of
+   leaks, each with its calls. */
+#define MOST_LAST_WORDS 8192
+
 typedef struct
 {
   const char *name;
@@ -93,6 +97,24 @@ await_one (Worker *workers, size_t n)
       }
 }
 
+/* Copies to worker->failed what the process printed from its last test on: a
+   sanitizer's report of its death or of a leak.  */
+static void
+repeat_last_words (Worker *worker)
+{
+  GMappedFile *map
+      = g_mapped_file_new_from_fd (fileno (worker->printed), FALSE, NULL);
+  gsize size = map != NULL ? g_mapped_file_get_length (map) : 0;
+  const char *text = size > 0 ? g_mapped_file_get_contents (map) : NULL;
+  const char *test
+      = text != NULL ? g_strrstr_len (text, (gssize)size, "\n  Test: ") : NULL;
+
+  if (test != NULL)
+    fprintf (worker->failed, "%.*s",
+             (int)MIN (text + size - test, MOST_LAST_WORDS), test);
+  g_clear_pointer (&map, g_mapped_file_unref);
+}
+
 /* A process that died, or whose exit found a leak, is a failed test.  */
 static void
 judge (Worker *worker, RunnerResult *result)
@@ -109,6 +131,7 @@ judge (Worker *worker, RunnerResult *result)
   else
     fprintf (worker->failed, "\nFAILED %s: its process exited with status %d",
              worker->name, WEXITSTATUS (worker->status));
+  repeat_last_words (worker);
 }
 
 static void
