@@ -6,6 +6,10 @@
    /sys/fs/cgroup, but the folder itself is that of the container's cgroup. So
    a file that does not exist sets no limit, and the walk ends at the root.
 
+   The kernel takes 10 to 20 us to show /proc/self/cgroup, and a process asks
+   for three kinds of limits as it starts, so the text is kept: a process that
+   is moved to another cgroup keeps the cgroup that it had.
+
    Limits on threads are on those of the user, the cgroup, or the system. How
    many the user has is not told by the kernel, so all of the system count.
 
@@ -14,6 +18,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -51,6 +56,29 @@ number_in (const char *root, const char *folder, const char *name,
   return end > text ? number : otherwise;
 }
 
+/* Returns: /proc/self/cgroup, to be freed; NULL if it cannot be read. The text
+   of the root that was asked for last is kept. */
+static char *
+own_cgroups (const char *root)
+{
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static char *kept_root, *kept; /* guarded by lock */
+  pthread_mutex_lock (&lock);
+  if (g_strcmp0 (kept_root, root) != 0)
+    {
+      char text[8192];
+      g_free (kept_root);
+      g_free (kept);
+      kept_root = g_strdup (root);
+      kept = read_text (root, "/proc/self/cgroup", "", text, sizeof text)
+                 ? g_strdup (text)
+                 : NULL;
+    }
+  char *text = g_strdup (kept);
+  pthread_mutex_unlock (&lock);
+  return text;
+}
+
 /* Calls @look for the folders of the process's cgroup and of all above it, of
    the controller and of version 2, until it returns FALSE. */
 static void
@@ -59,8 +87,8 @@ each_cgroup (const char *root, const char *controller,
                                gpointer data),
              gpointer data)
 {
-  char text[8192];
-  if (!read_text (root, "/proc/self/cgroup", "", text, sizeof text))
+  g_autofree char *text = own_cgroups (root);
+  if (!text)
     return;
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
   for (char **l = lines; *l; l++)
@@ -166,7 +194,7 @@ hass_limits_of (int resource)
 {
   struct rlimit limit;
   if (getrlimit (resource, &limit) != 0)
-    return 0;
+    return INFINITY;
   return limit.rlim_cur == RLIM_INFINITY ? INFINITY : (double)limit.rlim_cur;
 }
 

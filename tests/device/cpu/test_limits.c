@@ -153,6 +153,8 @@ cpus (void)
   CU_ASSERT_EQUAL (hass_limits_cpus (root), 2.5);
   put (root, OWN "/cpu.max", "150000 100000\n");
   CU_ASSERT_EQUAL (hass_limits_cpus (root), 1.5);
+  machine_free (root);
+  root = machine_new ();
   put (root, "/proc/self/cgroup", "3:cpu,cpuacct:/c\n");
   put (root, "/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us", "-1\n");
   put (root, "/sys/fs/cgroup/cpu/c/cpu.cfs_period_us", "100000\n");
@@ -174,6 +176,8 @@ memory (void)
   CU_ASSERT_EQUAL (hass_limits_memory (root), 2000);
   put (root, "/sys/fs/cgroup/memory.max", "1000\n");
   CU_ASSERT_EQUAL (hass_limits_memory (root), 1000);
+  machine_free (root);
+  root = machine_new ();
   put (root, "/proc/self/cgroup", "2:memory:/c\n");
   put (root, "/sys/fs/cgroup/memory/memory.limit_in_bytes",
        "9223372036854771712\n");
@@ -181,6 +185,30 @@ memory (void)
   put (root, "/sys/fs/cgroup/memory/c/memory.limit_in_bytes", "4000\n");
   CU_ASSERT_EQUAL (hass_limits_memory (root), 4000);
   machine_free (root);
+}
+
+/* One root's cgroups are not another root's. */
+static void
+read_once (void)
+{
+  char *root = machine_new (), *other = machine_new ();
+  put (root, "/sys/fs/cgroup/a/memory.max", "3000\n");
+  put (root, "/sys/fs/cgroup/a/cpu.max", "250000 100000\n");
+  put (other, "/sys/fs/cgroup/a/memory.max", "3000\n");
+  CU_ASSERT_EQUAL (hass_limits_memory (root), 3000);
+  drop (root, "/proc/self/cgroup");
+  CU_ASSERT_EQUAL (hass_limits_memory (root), 3000);
+  CU_ASSERT_EQUAL (hass_limits_cpus (root), 2.5);
+  put (other, "/proc/self/cgroup", "0::/elsewhere\n");
+  CU_ASSERT_TRUE (isinf (hass_limits_memory (other)));
+  machine_free (root);
+  machine_free (other);
+}
+
+static void
+unknown_limit (void)
+{
+  CU_ASSERT_TRUE (isinf (hass_limits_of (-1)));
 }
 
 /* No more than the machine has. */
@@ -193,12 +221,13 @@ memory_of_this_process (void)
   CU_ASSERT_TRUE (hass_memory_bytes () <= machine);
 }
 
-HASS_TEST_SUITE (limits,
-                 { "threads are allowed where all limits are far", far_limits },
-                 { "no threads are allowed near a limit", near_limits },
-                 { "nor near that of a cgroup", near_cgroup },
-                 { "nor near that of the user", user_limit },
-                 { "the least limit of CPUs counts", cpus },
-                 { "the least limit of memory counts", memory },
-                 { "no more memory than the machine has",
-                   memory_of_this_process })
+HASS_TEST_SUITE (
+    limits, { "threads are allowed where all limits are far", far_limits },
+    { "no threads are allowed near a limit", near_limits },
+    { "nor near that of a cgroup", near_cgroup },
+    { "nor near that of the user", user_limit },
+    { "the least limit of CPUs counts", cpus },
+    { "the least limit of memory counts", memory },
+    { "the process's cgroups are read once", read_once },
+    { "a limit that the kernel does not know is none", unknown_limit },
+    { "no more memory than the machine has", memory_of_this_process })
