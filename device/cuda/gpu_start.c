@@ -129,7 +129,7 @@ hass_gpu_ask_memory (HassGpu *gpu, GError **error)
 static gboolean
 has_context (const HassGpu *gpu)
 {
-  return hass_gpus_have_context () && gpu->index == 0;
+  return hass_gpus_noted (HASS_GPUS_PINNED) && gpu->index == 0;
 }
 
 /* The thread that starts a GPU: chooses the device and asks it for its free
@@ -166,7 +166,7 @@ run (gpointer data)
   pthread_cond_broadcast (&gpu->started);
   pthread_mutex_unlock (&gpu->lock);
   if (ok)
-    hass_gpus_note_started ();
+    hass_gpus_note (HASS_GPUS_STARTED);
   /* Who joins this thread may hold the GPU's lock. */
   if (took_ns > 0)
     hass_gpus_note_start (took_ns);

@@ -120,6 +120,14 @@ const char *hass_gpus_known_problem (void);
 void hass_gpus_mend (void);
 
 /* look.c */
+typedef enum
+{
+  /* Host memory, for which the CUDA runtime has made a context on the first
+     GPU: starting that GPU takes less time then. */
+  HASS_GPUS_PINNED = 1 << 0,
+  HASS_GPUS_STARTED = 1 << 1
+} HassGpusNote;
+
 void hass_gpus_look (void);
 void hass_gpus_note_start (gint64 ns);
 gint64 hass_gpus_remembered_start_ns (void);
@@ -128,10 +136,8 @@ guint hass_gpus_expected (void);
 const char *hass_gpus_problem (void);
 HassGpu *hass_gpus_get (guint index);
 HassGpu *hass_gpus_get_any (guint index);
-void hass_gpus_note_context (void);
-gboolean hass_gpus_have_context (void);
-void hass_gpus_note_started (void);
-gboolean hass_gpus_have_started (void);
+void hass_gpus_note (HassGpusNote what);
+gboolean hass_gpus_noted (guint what);
 void hass_gpus_drop (void);
 
 /* remembered.c */

@@ -41,7 +41,7 @@ static gint64 start_ns, longest_ns;
 static HassGpu *gpus[HASS_MOST_GPUS];
 /* HassGpu: GPUs of the stored list that the runtime does not list; or NULL. */
 static GPtrArray *stale;
-static _Atomic gboolean has_context, has_started;
+static _Atomic guint noted; /* HassGpusNote */
 
 /* -- Looking ------------------------------------------------------------ */
 
@@ -254,8 +254,7 @@ hass_gpus_drop (void)
   knowledge = UNKNOWN;
   looked_with = NULL;
   hass_gpus_mend ();
-  atomic_store_explicit (&has_context, FALSE, memory_order_relaxed);
-  atomic_store_explicit (&has_started, FALSE, memory_order_relaxed);
+  atomic_store_explicit (&noted, 0, memory_order_relaxed);
   pthread_mutex_unlock (&lock);
 }
 
@@ -347,29 +346,16 @@ hass_gpus_get_any (guint index)
   return gpu;
 }
 
-/* Notes that host memory was pinned, for which the CUDA runtime has made a
-   context: starting the first GPU takes less time then. */
+/* Notes what has happened in the process since the GPUs were last dropped. */
 void
-hass_gpus_note_context (void)
+hass_gpus_note (HassGpusNote what)
 {
-  atomic_store_explicit (&has_context, TRUE, memory_order_relaxed);
+  atomic_fetch_or_explicit (&noted, what, memory_order_relaxed);
 }
 
+/* Returns: whether one of @what was noted. */
 gboolean
-hass_gpus_have_context (void)
+hass_gpus_noted (guint what)
 {
-  return atomic_load_explicit (&has_context, memory_order_relaxed);
-}
-
-/* Notes that a GPU was started. */
-void
-hass_gpus_note_started (void)
-{
-  atomic_store_explicit (&has_started, TRUE, memory_order_relaxed);
-}
-
-gboolean
-hass_gpus_have_started (void)
-{
-  return atomic_load_explicit (&has_started, memory_order_relaxed);
+  return (atomic_load_explicit (&noted, memory_order_relaxed) & what) != 0;
 }

@@ -19,7 +19,7 @@ present (void)
 static gboolean
 at_once (void)
 {
-  return hass_gpus_have_context () || hass_gpus_have_started ();
+  return hass_gpus_noted (HASS_GPUS_PINNED | HASS_GPUS_STARTED);
 }
 
 static gpointer
@@ -34,7 +34,7 @@ allocate (gsize bytes)
       hass_cudart ()->last_error ();
       return NULL;
     }
-  hass_gpus_note_context ();
+  hass_gpus_note (HASS_GPUS_PINNED);
   return memory;
 }
 
@@ -52,7 +52,7 @@ pin (gpointer memory, gsize bytes, GError **error)
   int code = cuda->register_host (memory, bytes);
   if (code == 0)
     {
-      hass_gpus_note_context ();
+      hass_gpus_note (HASS_GPUS_PINNED);
       return TRUE;
     }
   gboolean full = cuda->classify (code) == HASS_CUDA_NO_MEMORY;
