@@ -15,9 +15,9 @@ static const char four_cores[]
 static const char with_gpus[]
     = "[platform]\nname = both\n[cpu]\ncores = 4\nwork_per_us = 7\n"
       "[gpu0]\nmultiprocessors = 4\nwidth = 64\nwork_per_us = 70\n"
-      "h2d_gbps = 20\nmemory_bytes = 50000000\n"
+      "launch_us = 0\nh2d_gbps = 20\nmemory_bytes = 50000000\n"
       "[gpu1]\nmultiprocessors = 4\nwidth = 64\nwork_per_us = 35\n"
-      "h2d_gbps = 20\n"
+      "launch_us = 0\nh2d_gbps = 20\n"
       "[codelet gemm]\ngpu = 2\n[codelet potrf]\ngpu = 0.1\n";
 
 /* Runs a graph on a machine. Returns: the makespan, in ns. */
@@ -51,9 +51,13 @@ exact (void)
   double ns = run (four_cores, "cholesky:1", 1, &b);
   CU_ASSERT_DOUBLE_EQUAL (ns, b.path_ns, 1);
   CU_ASSERT_TRUE (b.area_ns >= ns / 4 && b.area_ns <= ns);
-  /* three potrf of 1/3, three trsm and syrk of 1, a gemm of 2 at factor 2 */
+  /* 3 potrf on cores, 2 trsm and 2 syrk of 3 potrf each at 10 times the rate */
   run (with_gpus, "cholesky:3", 1, &b);
-  CU_ASSERT_TRUE (b.area_ns >= 3 * ns * 8 / 19);
+  CU_ASSERT_DOUBLE_EQUAL (b.path_ns, (3 + 4 * 0.3) * ns, 10);
+  CU_ASSERT_DOUBLE_EQUAL (b.area_ns, (3 + 4 * 0.3) * ns, 10);
+  /* 190 of 1 ms at the rates 4 + 10 + 5, and 100 us at 10 at either end */
+  run (with_gpus, "forkjoin:190", 1, &b);
+  CU_ASSERT_DOUBLE_EQUAL (b.area_ns, 190e6 / 19 + 2 * 1e4, 100);
 }
 
 static void

@@ -6,7 +6,7 @@
    one task at a time, as hass-sim's codelets take one for each launch.
    1. Prices. Let all devices have prices that sum up to 1. Task t costs at
       least min over d of price(d) p(t, d), and in the time T all devices earn
-   at most T, so the sum of these costs is a lower bound, whatever the prices
+      at most T, so the sum of these costs is a lower bound, whatever the prices
       are (the dual of the linear program that divides tasks among devices). The
       price of a device that the cheapest choices load more than the mean
       rises, by less in each step; the best prices are kept.
@@ -15,9 +15,9 @@
       max (h - head(t), 0) is done by the time h, and max (q - tail(t), 0) in
       the last q; the rest of it lies in between: T >= h + q + the costs of the
       rests, if h + q is known to be at most T. This is the bound of an ALAP
-   schedule (Beaumont, Langou and others, Euro-Par 2020) for unlike devices, at
-   either end. The best h and q are searched on a grid, as any are a lower
-   bound.
+      schedule (Beaumont, Langou and others, Euro-Par 2020) for unlike devices,
+      at either end. The best h and q are searched by halves, as any are a lower
+      bound.
 
    Thread safety: any thread. */
 #include "area.h"
@@ -30,10 +30,10 @@
 #define STEPS_WORK 5e7
 #define LEAST_STEPS 16
 #define MOST_STEPS 256
-/* Of heads and of tails so many are tried, and around the best one half as far
-   away so often; each costs a pass over the tasks. */
-#define GRID 16
-#define HALVINGS 12
+/* Around the best head, or tail, one is tried half as far away so often on
+   either side, from half of the longest path to 1 / 65,536 of it; each costs a
+   pass over the tasks. */
+#define HALVINGS 16
 
 /* Devices that are alike. @n: their number; @rates: [codelets], in core_ns/ns;
    @load_ns: of the tasks that are cheapest here. */
@@ -175,9 +175,7 @@ widen (Area *a, Window *w, double *of, double path_ns)
 {
   Search s = { a, w, of, window_ns (a, *w) };
   double most_ns = path_ns - (w->head_ns + w->tail_ns - *of);
-  double step_ns = most_ns / GRID;
-  for (guint k = 0; k < GRID; k++)
-    try_end (&s, step_ns * k);
+  double step_ns = most_ns;
   for (guint k = 0; k < HALVINGS; k++)
     {
       step_ns /= 2;
