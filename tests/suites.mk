@@ -48,8 +48,9 @@ NOT_UNDER_ADDRESS := model package guide layers can_build bakeoff sim_papers sim
 #   sched_*, sim_*, pipe_*, replay*, measure, gantt*, plot, device_model, platform,
 #   virtual_*, contract_virtual, thesis, hostile, pipeline_accounts, profile_files
 #                    virtual time, pictures and files
-#   matcher, line_scan, grep_rules, y4m_nlm    a search within one block, a filter of
-#                    one plane
+#   flow_bound       likewise
+#   matcher, line_scan, grep_rules, y4m_nlm, y4m_blend    a search within one block,
+#                    filters of one plane
 #   align_scores, align_gpu_tile    the numbers of tiles; align and align_gpu_shared
 #                    have several threads compute the tiles of a table
 #   model, package, guide, layers, can_build    as above
@@ -60,8 +61,8 @@ NOT_UNDER_ADDRESS := model package guide layers can_build bakeoff sim_papers sim
 # matrix_check has OpenBLAS compute with threads of its own, likewise.
 # gpu_search* and mapped_file search large files with the farms of live.
 NOT_UNDER_THREAD := align_program align_scores align_gpu_tile heat sched_* sim_* \
-	pipe_* replay* measure gantt* plot device_model platform virtual_* contract_virtual thesis \
-	pipeline_accounts profile_files matcher line_scan grep_rules y4m_nlm \
+	flow_bound pipe_* replay* measure gantt* plot device_model platform virtual_* contract_virtual thesis \
+	pipeline_accounts profile_files matcher line_scan grep_rules y4m_nlm y4m_blend \
 	model package guide layers can_build against_grep bakeoff* examples* gpu_apps \
 	hass_info hostile hzip_* monte_carlo_program own_device output gpu_search* \
 	mapped_file matrix_check y4m_program

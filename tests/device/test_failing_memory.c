@@ -9,13 +9,10 @@
 #include "fake_machine.h"
 #include "device/cuda/gpus-private.h"
 #include "hass_test.h"
+#include "tests/trials.h"
 
-#define MOST 1000 /* allocations of a farm */
-#ifdef __SANITIZE_THREAD__
-#  define STEP 4 /* each fourth */
-#else
-#  define STEP 1
-#endif
+#define MOST 1000             /* allocations of a farm */
+#define STEP TRIALS (1, 1, 7) /* each seventh */
 
 /* Loads that are cut, gathered, pinned in advance or for their copy. */
 static const Trial trials[] = {

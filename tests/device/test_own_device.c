@@ -11,6 +11,11 @@
 #include "hass_test.h"
 #include "program.h"
 #include "sched/registry.h"
+#include "tests/trials.h"
+
+/* Under a sanitizer each so manyth farm of a strategy is run: a process takes
+   0.1 s, and the contract suites run all of them. */
+#define EACH TRIALS (1, 3, 3)
 
 static const struct
 {
@@ -53,7 +58,8 @@ run_all (void)
   for (; *s; s++) /* not those that other tests register in this process */
     for (guint f = 0; f < G_N_ELEMENTS (farms); f++)
       {
-        if (!((*s)->farms & farms[f].kind))
+        if (!((*s)->farms & farms[f].kind)
+            || (guint)(s - hass_builtin_strategies + f) % EACH != 0)
           continue;
         g_setenv ("HASS_STRATEGY", (*s)->name, TRUE);
         g_autofree char *out = run (farms[f].name);
@@ -65,7 +71,7 @@ run_all (void)
         n++;
       }
   g_unsetenv ("HASS_STRATEGY");
-  CU_ASSERT_TRUE (n > 60);
+  CU_ASSERT_TRUE (n > 60 / EACH);
   for (guint f = 0; f < G_N_ELEMENTS (farms); f++)
     CU_ASSERT_TRUE (on_thread[f] > 0);
 }

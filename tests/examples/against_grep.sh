@@ -227,9 +227,10 @@ walk() {
   same "a single file" 0 $?
 }
 
-# On a modelled machine the output is the same again.
+# On a modelled machine the output is the same again: each has every third
+# strategy, so that each strategy has several machines with and without GPUs.
 platform() {
-  local top p
+  local top p s n=0
   top=$(cd "$(dirname "$0")/../.." && pwd)
   LC_ALL=C.UTF-8; export LC_ALL
   dirs=("$top/doc" "$top/LICENSE" /usr/include/glib-2.0)
@@ -238,6 +239,8 @@ platform() {
       >"$work/want.out" 2>"$work/want.err"
     want=$?
     for s in naive-greedy modified-greedy min-min hass hass-ce hass-cd hass-p; do
+      n=$((n + 1))
+      [ $((n % 3)) -eq 0 ] || continue
       "$search" --platform "$p" --strategy $s -n -i warranty "${dirs[@]}" \
         >"$work/got.out" 2>"$work/got.err"
       got=$?

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "mini_checks.h"
+#include "tests/trials.h"
 
 /* -- Machines and farms of any shape ------------------------------------ */
 
@@ -99,7 +100,7 @@ try_all (gboolean failing, guint32 seed)
   GRand *rand = g_rand_new_with_seed (seed);
   for (guint i = 0; hass_builtin_strategies[i]; i++)
     for (guint k = 0; k < 4; k++)
-      for (guint trial = 0; trial < 20; trial++)
+      for (guint trial = 0; trial < TRIALS (20, 8, 20); trial++)
         if (hass_builtin_strategies[i]->farms & (1u << k))
           try_farm (hass_builtin_strategies[i], 1u << k, rand, failing);
   g_rand_free (rand);

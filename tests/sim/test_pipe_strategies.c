@@ -10,6 +10,7 @@
 #include "pipe_test.h"
 #include "sched/pipe/steady.h"
 #include "sched/registry.h"
+#include "tests/trials.h"
 
 /* Seeds that nothing was tuned on. */
 #define JUDGE_SEED 20260711
@@ -34,7 +35,8 @@ lose_nothing (void)
   for (guint i = 0; hass_builtin_strategies[i]; i++)
     {
       const HassStrategyOps *ops = hass_builtin_strategies[i];
-      for (guint k = 0; ops->farms & HASS_FARM_PIPELINE && k < 15; k++)
+      for (guint k = 0;
+           ops->farms & HASS_FARM_PIPELINE && k < TRIALS (15, 5, 15); k++)
         {
           g_autoptr (SimPipeCase) c = sim_pipe_random (11, k);
           SimPipeOptions options = { .strategy = ops->name, .tokens = 300 };

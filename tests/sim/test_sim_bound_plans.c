@@ -11,6 +11,7 @@
 
 #include "hass_test.h"
 #include "sim_test.h"
+#include "tests/trials.h"
 
 enum
 {
@@ -199,7 +200,7 @@ all_plans (void)
   g_autoptr (GRand) r = g_rand_new_with_seed (20261122);
   double sum = 0, least = 1;
   guint64 tried = 0;
-  guint n = 1500;
+  guint n = TRIALS (1500, 300, 1500);
   for (guint i = 0; i < n; i++)
     {
       Machine m = draw (r);

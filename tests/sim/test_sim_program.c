@@ -8,6 +8,7 @@
 #include "hass_test.h"
 #include "tests/engine/trial.h"
 #include "tests/program.h"
+#include "tests/trials.h"
 
 /* Runs hass-sim with these words; returns its exit status. */
 static int
@@ -109,7 +110,9 @@ csv (void)
 static void
 same_output (void)
 {
-  static const char words[] = "--random 4 --seed 7 -n 2 -s all --noise 0.1";
+  const char *words
+      = TRIALS ("--random 4 --seed 7 -n 2 -s all --noise 0.1",
+                "--random 1 --seed 7 -n 1 -s all --noise 0.1", "");
   g_autofree char *a = NULL, *b = NULL, *err = NULL, *err2 = NULL;
   CU_ASSERT_EQUAL (run (&a, &err, words), 0);
   CU_ASSERT_EQUAL (run (&b, &err2, words), 0);

@@ -11,6 +11,7 @@
 #include "hass_test.h"
 #include "tests/device/fake_machine.h"
 #include "tests/engine/data_trial.h"
+#include "tests/trials.h"
 
 #define WAIT_NS G_GINT64_CONSTANT (20000000000)
 
@@ -68,7 +69,7 @@ random_operations (void)
 {
   guint ended = 0;
   guint64 peer = 0;
-  for (guint32 seed = 0; seed < 60; seed++)
+  for (guint32 seed = 0; seed < TRIALS (60, 60, 20); seed++)
     {
       FakePlan plan = { .n_devices = 1 + seed % 2,
                         .kernel_delay_us = seed % 3 * 20,
@@ -88,7 +89,7 @@ random_operations (void)
       ended += n.ended;
       peer += c.bytes_to_peer;
     }
-  CU_ASSERT_TRUE (ended > 3000);
+  CU_ASSERT_TRUE (ended > TRIALS (3000, 3000, 1000));
   CU_ASSERT_TRUE (peer > 0);
 }
 
@@ -96,7 +97,7 @@ static void
 random_faults (void)
 {
   DataTrialCounts sum = { 0 };
-  for (guint32 seed = 0; seed < 300; seed++)
+  for (guint32 seed = 0; seed < TRIALS (300, 300, 150); seed++)
     {
       GRand *r = g_rand_new_with_seed (seed);
       g_autoptr (GString) text = g_string_new (NULL);

@@ -10,6 +10,7 @@
 #include "hass_test.h"
 #include "tests/engine/rogue.h"
 #include "tests/engine/trial.h"
+#include "tests/trials.h"
 
 /* Every so many calls one fails. */
 #ifdef __SANITIZE_THREAD__
@@ -225,7 +226,7 @@ large (void)
           FAKE_COPY_BATCH, FAKE_ALLOCATE_HOST, FAKE_EVENT_QUERY,
           FAKE_STREAM_NEW, FAKE_STREAM_WAIT,   FAKE_EVENT_RECORD };
   for (guint i = 0; i < G_N_ELEMENTS (calls); i++)
-    for (guint n = 1; n < 4; n++)
+    for (guint n = TRIALS (1, 1, 1 + i % 3); n < 4; n += TRIALS (1, 1, 3))
       {
         FaultCase c = { .kind = HASS_FARM_PARTITION,
                         .strategy = "rogue-turns",

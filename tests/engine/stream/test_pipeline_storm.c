@@ -21,12 +21,9 @@
 #include "tests/device/fake_cudart.h"
 #include "tests/engine/trial.h"
 #include "tests/chance.h"
+#include "tests/trials.h"
 
-#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
-#  define PIPELINES 150
-#else
-#  define PIPELINES 500
-#endif
+#define PIPELINES TRIALS (500, 100, 80)
 #define MOST_TOKENS 512
 #define MOST_PARTS 3
 #define MOST_BYTES 4100

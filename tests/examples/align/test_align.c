@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "align_trial.h"
+#include "tests/trials.h"
 
 static const char dna[] = "ACGT", protein[] = "ARNDCQEGHILKMFPSTWYV";
 
@@ -29,7 +30,7 @@ static void
 random_pairs (void)
 {
   g_autoptr (GRand) random = g_rand_new_with_seed (1);
-  for (guint trial = 0; trial < 200; trial++)
+  for (guint trial = 0; trial < TRIALS (200, 100, 60); trial++)
     {
       AlignScheme s = trial % 4 == 0
                           ? blosum62 ()
@@ -62,7 +63,7 @@ many_tiles (void)
 {
   g_autoptr (GRand) random = g_rand_new_with_seed (2);
   for (int side = 0; side <= ALIGN_MAX_SIDE;
-       side = side ? 2 * side : ALIGN_SIDE_STEP)
+       side = side ? TRIALS (2, 4, 8) * side : ALIGN_SIDE_STEP)
     for (int kind = 0; kind < 2; kind++)
       {
         AlignScheme s = kind ? blosum62 () : simple (2, -3);
@@ -85,7 +86,8 @@ gaps_at_edges (void)
   g_autoptr (GRand) random = g_rand_new_with_seed (3);
   AlignScheme s = simple (5, -4);
   for (guint i = 0; i < G_N_ELEMENTS (lengths); i++)
-    for (guint k = 0; k < G_N_ELEMENTS (places); k++)
+    for (guint k = TRIALS (0, i % 3, 0); k < G_N_ELEMENTS (places);
+         k += TRIALS (1, 3, 1))
       {
         AlignTrial t;
         align_trial_init (&t, &s, 10, 1);
@@ -108,7 +110,7 @@ through_corners (void)
 {
   g_autoptr (GRand) random = g_rand_new_with_seed (5);
   AlignScheme s = simple (1, -3);
-  for (gsize shift = 0; shift <= 768; shift += 64)
+  for (gsize shift = 0; shift <= 768; shift += TRIALS (64, 192, 64))
     for (int side = 256; side <= 1024; side *= 2)
       {
         AlignTrial t;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "align/scores.h"
+#include "tests/trials.h"
 
 static const char dna[] = "ACGT", protein[] = "ARNDCQEGHILKMFPSTWYV";
 
@@ -113,7 +114,7 @@ void
 wave_trial_random (const WaveTrial *w)
 {
   g_autoptr (GRand) random = g_rand_new_with_seed (11);
-  for (guint trial = 0; trial < (w->small ? 24 : 100); trial++)
+  for (guint trial = 0; trial < (w->small ? TRIALS (24, 12, 8) : 100); trial++)
     {
       gboolean proteins = one_in (random, 3);
       const char *alphabet = proteins ? protein : trial % 3 ? "ACGTN" : "AC";
@@ -219,7 +220,7 @@ void
 wave_trial_ways (const WaveTrial *w)
 {
   g_autoptr (GRand) random = g_rand_new_with_seed (15);
-  for (guint trial = 0; trial < 10; trial++)
+  for (guint trial = 0; trial < TRIALS (10, 5, 4); trial++)
     {
       gboolean proteins = trial % 3 == 0;
       const char *alphabet = proteins ? protein : dna;

@@ -12,6 +12,7 @@
 #include "person_query/calendar.h"
 #include "person_trial.h"
 #include "tests/engine/stand_in.h"
+#include "tests/trials.h"
 
 gboolean person_query_gpu_worker (const HassBundle *bundle,
                                   HassGpuStream *stream, gpointer user_data,
@@ -58,7 +59,7 @@ random_queries (void)
       g_autoptr (PersonTable) table
           = person_table_generate (sizes[i], i, 0, NULL);
       CU_ASSERT_PTR_NOT_NULL_FATAL (table);
-      for (guint k = 0; k < 24; k++)
+      for (guint k = 0; k < TRIALS (24, 24, 6); k++)
         {
           PersonQuery query
               = { .table = table,

@@ -8,6 +8,12 @@
 #include <string.h>
 
 #include "y4m_trial.h"
+#include "tests/trials.h"
+
+/* Sides of a patch and a window: ThreadSanitizer watches whose memory threads
+   use, and the numbers are those of the suite y4m_nlm. */
+#define PATCH(side) TRIALS (side, side, 3)
+#define WINDOW(side) TRIALS (side, side, 3)
 
 static void
 writes (GBytes *wanted, const GString *stream, const Y4mJob *job)
@@ -38,7 +44,7 @@ formats (void)
   for (guint i = 0; i < G_N_ELEMENTS (headers); i++)
     {
       g_autoptr (GString) stream = y4m_trial_stream (headers[i], 4, 30, i + 1);
-      Y4mJob job = { .nlm = nlm_params (5, 5, 7),
+      Y4mJob job = { .nlm = nlm_params (5, PATCH (5), WINDOW (7)),
                      .temporal = 9 * (i % 2),
                      .run.n_gpus = -1 };
       g_autoptr (GBytes) wanted = y4m_trial_expected (stream, &job);
@@ -53,8 +59,9 @@ strategies (void)
   g_autofree const HassStrategyOps **all = hass_strategy_list ();
   g_autoptr (GString) stream
       = y4m_trial_stream ("YUV4MPEG2 W90 H64 C422", 20, 30, 2);
-  Y4mJob job
-      = { .nlm = nlm_params (4, 7, 5), .temporal = 12, .run.n_gpus = -1 };
+  Y4mJob job = { .nlm = nlm_params (4, PATCH (7), WINDOW (5)),
+                 .temporal = 12,
+                 .run.n_gpus = -1 };
   g_autoptr (GBytes) wanted = y4m_trial_expected (stream, &job);
   guint n = 0;
   for (guint i = 0; all[i]; i++)
@@ -78,8 +85,8 @@ no_frames (void)
 static void
 many_frames (void)
 {
-  g_autoptr (GString) stream
-      = y4m_trial_stream ("YUV4MPEG2 W16 H16 C444", 1000, 60, 5);
+  g_autoptr (GString) stream = y4m_trial_stream (
+      "YUV4MPEG2 W16 H16 C444", TRIALS (1000, 1000, 300), 60, 5);
   Y4mJob job
       = { .nlm = nlm_params (9, 3, 3), .temporal = 30, .run.n_gpus = -1 };
   writes_expected (stream, &job);
