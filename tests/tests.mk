@@ -21,6 +21,8 @@ $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 # serves every checkout.
 $(patsubst %.c,$(BUILD)/%.o,$(shell grep -l HASS_TOP $(TEST_C))): \
 	EXTRA_CPPFLAGS += -DHASS_TOP='"$(CURDIR)"'
+$(BUILD)/tests/tools/test_gpu_apps.o: EXTRA_CPPFLAGS += -DKERNELS='"$(if \
+	$(WITH_CUDA),$(filter-out $(NO_KERNELS),$(wildcard examples/*/*.cu))) "'
 # As programs in C++ are, without a warning in any of our headers.
 $(TEST_CXX:%.cpp=$(BUILD)/%.o): CXXFLAGS_ALL += -std=c++11 -Werror
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/examples/test_monte_carlo*.c)) \
