@@ -232,7 +232,8 @@ struct HassData
   gpointer merge_data;
 };
 
-G_STATIC_ASSERT (offsetof (HassData, writer) == HASS_CACHE_LINE);
+G_STATIC_ASSERT (offsetof (HassData, writer) == HASS_CACHE_LINE
+                 && sizeof (HassData) == 3 * HASS_CACHE_LINE);
 
 static inline gsize
 hass_data_bytes (const HassData *data)
