@@ -263,11 +263,26 @@ left (const HassStreamState *state, guint c)
   return state->generated ? n : MAX (n, (double)state->classes[0].done);
 }
 
+/* Returns: runs of the stream in which GPUs computed units of a class that it
+   had before. */
+static guint
+runs_before (const HassSteady *s, guint c)
+{
+  const HassPaces *p = s->paces;
+  guint most = 0;
+  for (guint d = 0; d < p->env->n_devices && p->prior; d++)
+    most = MAX (most, p->prior[c * p->env->n_devices + d].runs);
+  return most;
+}
+
 /* Returns: whether the unit by which the cores are measured is expected to cost
    less than it gains, in units of the time of a token on the GPUs. A core takes
    g times as long, and ln g is anything up to that of @most_times. The stream
    stands still for g - W tokens if g > W. If cores take part, n of them save
-   n / (g + n) of the time of what is left; they do if g < W / (C / mean). */
+   n / (g + n) of the time of what is left; they do if g < W / (C / mean). What
+   is measured serves later runs, too: of these there are expected to be as many
+   as there were, each with as much to do. So a short stream is measured once it
+   has been run often enough, and not only if its first run is long. */
 static gboolean
 pays (const HassSteady *s, const HassStreamState *state, guint c,
       double most_times)
@@ -276,7 +291,8 @@ pays (const HassSteady *s, const HassStreamState *state, guint c,
   double most = MIN (window (s, state, c), most_times);
   double below = MAX (most / longest (s->paces, c, FIRST_SPREAD), 1);
   double cost = most_times - most - most * log (most_times / most);
-  return left (state, c) * log (below * (1 + n) / (below + n)) > cost;
+  double tokens = left (state, c) * (1 + runs_before (s, c));
+  return tokens * log (below * (1 + n) / (below + n)) > cost;
 }
 
 gboolean

@@ -138,24 +138,32 @@ know_gpus (Stream *s, double b_ns, double c_ns)
   s->state.now_ns += 10000000;
 }
 
-/* One core takes one unit, if the stream is long and enough tokens may be in
-   flight for cores to help. */
+/* One core takes one unit, if the stream is long or has been run often, and
+   enough tokens may be in flight for cores to help. */
 static void
 measures_cores (void)
 {
   static const struct
   {
     guint64 left, window;
+    guint runs;
     gboolean measured;
   } cases[] = {
-    { 50, 1000, FALSE }, { 300, 1000, TRUE }, { 300, 4, FALSE },
-    { 300, 32, FALSE },  { 3000, 32, TRUE },
+    { 50, 1000, 0, FALSE }, { 300, 1000, 0, TRUE }, { 300, 4, 0, FALSE },
+    { 300, 32, 0, FALSE },  { 3000, 32, 0, TRUE },  { 50, 1000, 1, FALSE },
+    { 50, 1000, 20, TRUE },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
       Stream s;
       HassServe serve;
-      made_up_init (&s, "pipe-auto");
+      HassProfileRate rates[CLASSES * DEVICES] = { { 0 } };
+      for (guint c = B; c <= C; c++)
+        for (guint d = GPU0; d <= GPU1; d++)
+          rates[c * DEVICES + d]
+              = (HassProfileRate){ .work_per_ns = 1. / (c == B ? 2000 : 3000),
+                                   .runs = cases[i].runs };
+      made_up_init_with (&s, "pipe-auto", cases[i].runs > 0 ? rates : NULL);
       s.classes[C].in_order = TRUE;
       know_gpus (&s, 2000, 3000);
       s.states[B].ready = 50;
