@@ -203,8 +203,10 @@ gboolean hass_cuda_passed (HassCudaDevice *d, gpointer event, const char *what,
                            GError **error);
 gboolean hass_cuda_past_deadline (HassCudaDevice *d, gint64 since_ns);
 void hass_cuda_note_hung (HassCudaDevice *d, const char *what, GError **error);
-gboolean hass_cuda_drain_stream (HassCudaDevice *d, gint64 since_ns,
-                                 gpointer stream, gpointer event);
+gboolean hass_cuda_drain_until (HassCudaDevice *d, gpointer stream,
+                                gint64 until_ns);
+gboolean hass_cuda_drain_stream (HassCudaDevice *d, gpointer stream,
+                                 gint64 since_ns);
 gboolean hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot);
 
 /* done.c */

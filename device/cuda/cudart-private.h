@@ -18,7 +18,9 @@
 typedef enum
 {
   HASS_CUDA_OK,
-  HASS_CUDA_NOT_READY, /* event_query: the event has not completed yet */
+  /* event_query: the event has not completed yet; stream_query: the stream has
+     work. */
+  HASS_CUDA_NOT_READY,
   /* Memory of host or device is insufficient; the next call may succeed. */
   HASS_CUDA_NO_MEMORY,
   HASS_CUDA_LOCAL, /* the call failed; the next one may succeed */
@@ -56,6 +58,7 @@ typedef struct
   int (*unregister_host) (gpointer memory);
   int (*stream_new) (gpointer *stream);
   int (*stream_free) (gpointer stream);
+  int (*stream_query) (gpointer stream);
   int (*stream_wait) (gpointer stream, gpointer event);
   int (*event_new) (gpointer *event);
   int (*event_free) (gpointer event);

@@ -141,6 +141,12 @@ stream_free (gpointer stream)
 }
 
 static int
+stream_query (gpointer stream)
+{
+  return cudaStreamQuery (stream);
+}
+
+static int
 stream_wait (gpointer stream, gpointer event)
 {
   return cudaStreamWaitEvent (stream, event, 0);
@@ -353,15 +359,16 @@ classify (int code)
    short one leaves the link idle for some. */
 #  define BATCH_BYTES ((gsize)(CUDART_VERSION >= 13000 ? 32 : 256) << 10)
 
-static const HassCudart real = {
-  device_count, properties,     set_device,     memory_info,   allocate,
-  release,      allocate_host,  release_host,   register_host, unregister_host,
-  stream_new,   stream_free,    stream_wait,    event_new,     event_free,
-  event_record, event_query,    event_wait,     event_elapsed, copy,
-  copy_batch,   copy_rows,      clear,          pool_keep,     pool_spare,
-  pool_share,   allocate_async, release_async,  copy_peer,     last_error,
-  text,         classify,       CUDART_VERSION, BATCH_BYTES,   START_NS
-};
+static const HassCudart real
+    = { device_count,  properties,      set_device,    memory_info,
+        allocate,      release,         allocate_host, release_host,
+        register_host, unregister_host, stream_new,    stream_free,
+        stream_query,  stream_wait,     event_new,     event_free,
+        event_record,  event_query,     event_wait,    event_elapsed,
+        copy,          copy_batch,      copy_rows,     clear,
+        pool_keep,     pool_spare,      pool_share,    allocate_async,
+        release_async, copy_peer,       last_error,    text,
+        classify,      CUDART_VERSION,  BATCH_BYTES,   START_NS };
 
 #  define BUILT_IN (&real)
 

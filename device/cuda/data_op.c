@@ -89,8 +89,7 @@ static gboolean
 leave_kit (HassCudaDevice *d, HassCudaOp *op)
 {
   if (!hass_gpu_usable (d->gpu, NULL)
-      || !hass_cuda_drain_stream (d, op->begun_ns, op->kit->stream,
-                                  op->kit->done))
+      || !hass_cuda_drain_stream (d, op->kit->stream, op->begun_ns))
     {
       d->data->lost = TRUE;
       return FALSE;
@@ -205,7 +204,7 @@ end_copies (HassCudaDevice *d)
     {
       HassCudaOp *op = d->data->running->pdata[i];
       if (op->kit && !op->computes && !op->staged)
-        hass_cuda_await_until (d, op->kit->done, until, "copy a datum", NULL);
+        hass_cuda_drain_until (d, op->kit->stream, until);
     }
 }
 

@@ -25,7 +25,9 @@
    found late by as much: longer, and the device waits; shorter, and looks take
    more of a core (doc/results/large-loads.md). */
 #define MOST_POLL_NS 500000
-#define DRAIN_TRIES 3
+/* For so long in ns a stream that is drained may answer with errors that are
+   not sticky; then nothing is known of it, and the device is lost. A guess. */
+#define BLIND_NS 1000000000
 
 /* Calls @look until it returns TRUE or the time is @until_ns. What it looks for
    is expected to end at @end_ns, or at any moment if that has passed. Returns:
@@ -116,8 +118,9 @@ hass_cuda_note_hung (HassCudaDevice *d, const char *what, GError **error)
                what, d->farm->bundle_deadline_ns / 1000000);
 }
 
+/* Returns: when a bundle that began at @since_ns must have ended. */
 static gint64
-until (const HassCudaDevice *d, gint64 since_ns)
+deadline_ns (const HassCudaDevice *d, gint64 since_ns)
 {
   gint64 deadline = d->farm->bundle_deadline_ns;
   return deadline > 0 ? since_ns + deadline : G_MAXINT64;
@@ -131,7 +134,7 @@ hass_cuda_await (HassCudaDevice *d, gpointer event, gint64 since_ns,
                  const char *what, GError **error)
 {
   GError *inner = NULL;
-  if (hass_cuda_await_until (d, event, until (d, since_ns), what, &inner))
+  if (hass_cuda_await_until (d, event, deadline_ns (d, since_ns), what, &inner))
     return TRUE;
   if (inner)
     g_propagate_error (error, inner);
@@ -177,7 +180,8 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
   gint64 submit_ns = d->slots[d->queue[0]].submit_ns; /* of the oldest */
   /* It computes since then, after the bundle before it. */
   gint64 begin_ns = MAX (submit_ns, d->done_ns);
-  gint64 until_ns = MIN (hass_clock_ns () + timeout_ns, until (d, submit_ns));
+  gint64 until_ns
+      = MIN (hass_clock_ns () + timeout_ns, deadline_ns (d, submit_ns));
   gboolean ended
       = hass_cuda_poll (d, look_at_queue, &found, begin_ns + d->expected_ns,
                         MOST_POLL_NS, until_ns);
@@ -197,25 +201,53 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
 
 /* -- Draining ------------------------------------------------------------ */
 
-/* Waits until all work of the stream has ended, successful or not: records
-   @event behind this work and waits for the event. Tries again after an error,
-   up to DRAIN_TRIES times. Returns: FALSE if the event does not complete in
-   time. */
-gboolean
-hass_cuda_drain_stream (HassCudaDevice *d, gint64 since_ns, gpointer stream,
-                        gpointer event)
+typedef struct
 {
+  gpointer stream;
+  gint64 answer_ns; /* of the last answer; then, of the begin of waiting */
+  gboolean empty;
+} Draining;
+
+/* An error that is not sticky says nothing about the stream, and another look
+   may. Returns: whether waiting is over: it is empty, or no answer will come.
+ */
+static gboolean
+look_at_stream (HassCudaDevice *d, gpointer data)
+{
+  Draining *s = data;
   const HassCudart *cuda = hass_cudart ();
-  for (guint i = 0; i < DRAIN_TRIES; i++)
-    {
-      if (!hass_gpu_check (d->gpu, cuda->event_record (event, stream),
-                           "record an event", NULL))
-        continue;
-      if (hass_cuda_await (d, event, since_ns, "a bundle", NULL))
-        return TRUE;
-      if (hass_cuda_past_deadline (d, since_ns))
-        return FALSE;
-    }
+  int code = cuda->stream_query (s->stream);
+  gboolean busy = cuda->classify (code) == HASS_CUDA_NOT_READY;
+  if (busy)
+    cuda->last_error ();
+  else
+    s->empty = hass_gpu_check (d->gpu, code, "drain a stream", NULL);
+  gint64 now = hass_clock_ns ();
+  if (busy)
+    s->answer_ns = now;
+  return s->empty || hass_gpus_broken () || now >= s->answer_ns + BLIND_NS;
+}
+
+/* Waits until all work of the stream has ended, successful or not, at most
+   until @until_ns. Returns: FALSE if it has not ended by then, or if nothing
+   says so. */
+gboolean
+hass_cuda_drain_until (HassCudaDevice *d, gpointer stream, gint64 until_ns)
+{
+  Draining s = { .stream = stream, .answer_ns = hass_clock_ns () };
+  hass_cuda_poll (d, look_at_stream, &s, 0, MOST_POLL_NS, until_ns);
+  return s.empty;
+}
+
+/* The same, until the deadline of a bundle that began at @since_ns, which marks
+   the GPU as hanging. */
+gboolean
+hass_cuda_drain_stream (HassCudaDevice *d, gpointer stream, gint64 since_ns)
+{
+  if (hass_cuda_drain_until (d, stream, deadline_ns (d, since_ns)))
+    return TRUE;
+  if (hass_cuda_past_deadline (d, since_ns))
+    hass_cuda_note_hung (d, "a bundle", NULL);
   return FALSE;
 }
 
@@ -228,15 +260,15 @@ gboolean
 hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot)
 {
   HassGpuKit *kit = slot->kit;
-  gboolean ok
-      = hass_cuda_drain_stream (d, slot->submit_ns, kit->stream, kit->done);
+  /* Other bundles may be on the streams of its copies, too: their time is not
+     this one's. */
+  gint64 now = hass_clock_ns ();
+  gboolean ok = hass_cuda_drain_stream (d, kit->stream, now);
   for (guint i = 0; i < kit->n_side && ok; i++)
-    ok = hass_cuda_drain_stream (d, slot->submit_ns, kit->side[i],
-                                 kit->joined[i]);
+    ok = hass_cuda_drain_stream (d, kit->side[i], now);
   gpointer links[] = { slot->in_stream, slot->out_stream };
   for (guint i = 0; i < G_N_ELEMENTS (links) && ok; i++)
-    ok = links[i] == kit->stream
-         || hass_cuda_drain_stream (d, slot->submit_ns, links[i], kit->done);
+    ok = links[i] == kit->stream || hass_cuda_drain_stream (d, links[i], now);
   if (ok)
     hass_cuda_sent (d, slot);
   d->lost |= !ok;

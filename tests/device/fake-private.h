@@ -187,6 +187,7 @@ int fake_register_host (gpointer memory, gsize bytes);
 int fake_unregister_host (gpointer memory);
 int fake_stream_new (gpointer *stream);
 int fake_stream_free (gpointer stream);
+int fake_stream_query (gpointer stream);
 int fake_stream_wait (gpointer stream, gpointer event);
 int fake_event_new (gpointer *event);
 int fake_event_free (gpointer event);

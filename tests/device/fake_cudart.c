@@ -35,14 +35,14 @@ const char *
 fake_call_name (FakeCall call)
 {
   static const char *const names[FAKE_N_CALLS]
-      = { "device_count",  "properties",      "set_device",     "memory_info",
-          "allocate",      "release",         "allocate_host",  "release_host",
-          "register_host", "unregister_host", "stream_new",     "stream_free",
-          "stream_wait",   "event_new",       "event_free",     "event_record",
-          "event_query",   "event_wait",      "event_elapsed",  "copy",
-          "copy_batch",    "copy_rows",       "clear",          "pool_keep",
-          "pool_spare",    "pool_share",      "allocate_async", "release_async",
-          "copy_peer",     "launch" };
+      = { "device_count",  "properties",      "set_device",    "memory_info",
+          "allocate",      "release",         "allocate_host", "release_host",
+          "register_host", "unregister_host", "stream_new",    "stream_free",
+          "stream_query",  "stream_wait",     "event_new",     "event_free",
+          "event_record",  "event_query",     "event_wait",    "event_elapsed",
+          "copy",          "copy_batch",      "copy_rows",     "clear",
+          "pool_keep",     "pool_spare",      "pool_share",    "allocate_async",
+          "release_async", "copy_peer",       "launch" };
   return names[call];
 }
 
@@ -352,6 +352,7 @@ static HassCudart table = { .device_count = device_count,
                             .unregister_host = fake_unregister_host,
                             .stream_new = fake_stream_new,
                             .stream_free = fake_stream_free,
+                            .stream_query = fake_stream_query,
                             .stream_wait = fake_stream_wait,
                             .event_new = fake_event_new,
                             .event_free = fake_event_free,

@@ -65,6 +65,7 @@ typedef enum
   FAKE_UNREGISTER,
   FAKE_STREAM_NEW,
   FAKE_STREAM_FREE,
+  FAKE_STREAM_QUERY,
   FAKE_STREAM_WAIT,
   FAKE_EVENT_NEW,
   FAKE_EVENT_FREE,
@@ -184,6 +185,10 @@ void fake_cudart_plan (const FakePlan *plan);
 void fake_let_open (void);
 
 int fake_current_device (void);
+
+/* Whether a copy is still to come, or under way, that writes to this host
+   memory, on a device that works. */
+gboolean fake_will_write (gconstpointer memory, gsize bytes);
 
 /* Whether a kernel hangs just now. */
 gboolean fake_hanging (void);

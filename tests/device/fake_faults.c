@@ -35,7 +35,7 @@ static const Calls allocations
     copies = CALLS (FAKE_COPY, FAKE_CLEAR, FAKE_COPY_BATCH, FAKE_COPY_ROWS,
                     FAKE_COPY_PEER),
     events = CALLS (FAKE_EVENT_RECORD, FAKE_EVENT_QUERY, FAKE_EVENT_ELAPSED,
-                    FAKE_STREAM_WAIT),
+                    FAKE_STREAM_WAIT, FAKE_STREAM_QUERY),
     others = CALLS (FAKE_SET_DEVICE, FAKE_MEMORY_INFO, FAKE_UNREGISTER,
                     FAKE_PROPERTIES, FAKE_DEVICE_COUNT),
     launches = CALLS (FAKE_LAUNCH);

@@ -84,6 +84,31 @@ fake_in_use (guintptr begin, guintptr end)
 }
 
 static gboolean
+writes_there (const Op *op, guintptr begin, guintptr end)
+{
+  return copies_there (op, begin, end) && op->direction == HASS_CUDA_TO_HOST;
+}
+
+gboolean
+fake_will_write (gconstpointer memory, gsize bytes)
+{
+  guintptr begin = (guintptr)memory;
+  gboolean writes = FALSE;
+  pthread_mutex_lock (&fake.lock);
+  for (guint i = 0; i < fake.streams->len; i++)
+    {
+      const Stream *s = fake.streams->pdata[i];
+      if (fake_dead (s->device))
+        continue;
+      writes |= writes_there (s->running, begin, begin + bytes);
+      for (GList *l = s->ops.head; l; l = l->next)
+        writes |= writes_there (l->data, begin, begin + bytes);
+    }
+  pthread_mutex_unlock (&fake.lock);
+  return writes;
+}
+
+static gboolean
 uses (const Op *op, guintptr begin, guintptr end)
 {
   const HassBundle *b = op ? &op->bundle : NULL;
@@ -192,6 +217,26 @@ fake_stream_free (gpointer stream)
       pthread_cond_broadcast (&fake.changed);
     }
   return fake_leave (code ? code : checked);
+}
+
+/* An error of what was in the stream is told once. */
+int
+fake_stream_query (gpointer stream)
+{
+  int code = fake_enter (FAKE_STREAM_QUERY, stream);
+  Stream *s = fake_stream (stream);
+  if (!code)
+    code = fake_check_stream (s);
+  if (!code)
+    code = fake_told_dead (s->device);
+  if (!code && (s->running || s->ops.length > 0))
+    code = FAKE_NOT_READY;
+  else if (!code && s->incident && s->incident->until == G_MAXUINT64)
+    {
+      s->incident->until = fake.serial;
+      code = s->incident->code;
+    }
+  return fake_leave (code);
 }
 
 int

@@ -3,6 +3,7 @@
    of streams, events and memory.
    Thread safety: one thread, beside the stand-in's own. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,9 +38,14 @@ in_order (void)
   kit_copy_out (&k, k.pinned);
   k.cuda->event_record (k.event, k.stream);
   CU_ASSERT_EQUAL (k.cuda->event_query (k.event), FAKE_NOT_READY);
+  CU_ASSERT_EQUAL (k.cuda->stream_query (k.stream), FAKE_NOT_READY);
   CU_ASSERT_EQUAL (k.pinned[0], 1);
   sem_post (&k.gate);
   CU_ASSERT_EQUAL (k.cuda->event_wait (k.event), 0);
+  int code;
+  while ((code = k.cuda->stream_query (k.stream)) == FAKE_NOT_READY)
+    sched_yield ();
+  CU_ASSERT_EQUAL (code, 0);
   CU_ASSERT_EQUAL (k.pinned[0], 6);
   CU_ASSERT_EQUAL (k.pinned[N - 1], 6);
   CU_ASSERT_EQUAL (fake_cudart_counts ().bytes_to_device, N);

@@ -88,8 +88,11 @@ call_stream_once (FakeCall call, Kit *k)
     {
     case FAKE_STREAM_NEW:
     case FAKE_STREAM_FREE:
+    case FAKE_STREAM_QUERY:
       n = cuda->stream_new (&p);
       code = call == FAKE_STREAM_NEW ? n : 0;
+      if (call == FAKE_STREAM_QUERY)
+        code = cuda->stream_query (p);
       if (n == 0)
         n = cuda->stream_free (p);
       if (call == FAKE_STREAM_FREE)
@@ -208,6 +211,7 @@ call_once (FakeCall call, Kit *k)
       return call_memory_once (call, k);
     case FAKE_STREAM_NEW:
     case FAKE_STREAM_FREE:
+    case FAKE_STREAM_QUERY:
     case FAKE_STREAM_WAIT:
     case FAKE_COPY:
     case FAKE_COPY_BATCH:

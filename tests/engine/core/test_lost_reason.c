@@ -58,7 +58,7 @@ no_memory (void)
     loads[i]
         = (HassLoad){ .input = bytes[i], .input_bytes = 300000, .size = 1 };
   fake_machine_begin (&(FakePlan){ .fail_above_bytes = 256 << 10,
-                                   .fail_every = { [FAKE_EVENT_RECORD] = 2 } });
+                                   .fail_every = { [FAKE_STREAM_QUERY] = 1 } });
   f.loads = loads;
   f.n_loads = N_LOADS;
   f.gpu_worker = counting_gpu_worker;
@@ -97,7 +97,7 @@ no_memory_and_no_way_back (void)
     ;
   CU_ASSERT_TRUE (device->ops->submit (device, 1, &small, 1, NULL));
   fake_cudart_plan (&(FakePlan){
-      .fail_every = { [FAKE_ALLOCATE] = 1, [FAKE_EVENT_QUERY] = 1 } });
+      .fail_every = { [FAKE_ALLOCATE] = 1, [FAKE_STREAM_QUERY] = 1 } });
   CU_ASSERT_FALSE (device->ops->submit (device, 0, &b, 1, &error));
   CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_DEVICE));
   CU_ASSERT_TRUE (error && strstr (error->message, "memory"));

@@ -382,6 +382,24 @@ check_report (FaultBooks *k, const HassReport *r, gboolean ok)
   return lost;
 }
 
+/* The farm has ended, with @ok and this error. Returns whether a device was
+   lost. */
+static gboolean
+check_end (FaultBooks *k, const HassReport *r, gboolean ok, const GError *error)
+{
+  const FaultCase *c = k->c;
+  if (ok == (error != NULL))
+    blame (k, "an error does not fit the farm's end");
+  if (!ok && !c->gpu_only && !c->gpu_tasks)
+    blame (k, "the farm failed");
+  gboolean lost = r && check_report (k, r, ok);
+  if (r)
+    fault_check_books (k, ok && r->n_unfinished == 0, r->loads > 0);
+  else if (ok)
+    blame (k, "there is no report");
+  return lost;
+}
+
 /* Frees the report of a farm that has not begun, which names no strategy. */
 static HassReport *
 only_if_begun (HassReport *r)
@@ -415,17 +433,13 @@ fault_run_case (const FaultCase *c, HassReport **report, GError **error)
   watchdog (60, what);
   gboolean ok = fault_run_farm (&k, &r, &inner);
   watchdog (0, NULL);
+  /* Only a GPU that hangs is not waited for. */
+  if (c->deadline_ms == 0
+      && fake_will_write (k.out, c->n_loads * c->most_bytes))
+    blame (&k, "a copy to an output was not waited for");
   r = only_if_begun (r);
   fake_cudart_plan (&calm);
-  if (ok == (inner != NULL))
-    blame (&k, "an error does not fit the farm's end");
-  if (!ok && !c->gpu_only && !c->gpu_tasks)
-    blame (&k, "the farm failed");
-  gboolean lost = r && check_report (&k, r, ok);
-  if (r)
-    fault_check_books (&k, ok && r->n_unfinished == 0, r->loads > 0);
-  else if (ok)
-    blame (&k, "there is no report");
+  gboolean lost = check_end (&k, r, ok, inner);
   fake_end_hang ();
   fault_books_clear (&k);
   hass_gpus_forget ();

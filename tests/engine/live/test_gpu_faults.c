@@ -63,15 +63,16 @@ cold (void)
 
 /* Not in each of these farms: no tiles, no stretch that is worth pinning, no
    scattered blocks in pinned memory, seldom tasks of two workers in one bundle;
-   and devices poll. */
+   devices poll events, and streams only after a failure. */
 static gboolean
 is_called (FakeCall call)
 {
   return call != FAKE_COPY_BATCH && call != FAKE_COPY_ROWS
          && call != FAKE_EVENT_WAIT && call != FAKE_REGISTER
-         && call != FAKE_STREAM_WAIT && call != FAKE_UNREGISTER
-         && call != FAKE_RELEASE && call != FAKE_RELEASE_HOST
-         && call != FAKE_STREAM_FREE && call != FAKE_EVENT_FREE
+         && call != FAKE_STREAM_QUERY && call != FAKE_STREAM_WAIT
+         && call != FAKE_UNREGISTER && call != FAKE_RELEASE
+         && call != FAKE_RELEASE_HOST && call != FAKE_STREAM_FREE
+         && call != FAKE_EVENT_FREE
          && (call < FAKE_POOL_KEEP || call > FAKE_COPY_PEER);
 }
 
@@ -109,6 +110,27 @@ calls_keep_failing (void)
       {
         FaultCase c = fault_nth_case ((n * 7 + call) % N_FAULT_CASES);
         c.plan.fail_every[call] = n;
+        fault_run_case (&c, NULL, NULL);
+      }
+}
+
+/* Calls by which a device waits keep failing while copies are under way: their
+   loads go to cores, which write to the same memory, only after them. */
+static void
+waits_keep_failing (void)
+{
+  static const FakeCall calls[]
+      = { FAKE_EVENT_RECORD, FAKE_EVENT_QUERY, FAKE_STREAM_QUERY };
+  for (guint i = 0; i < G_N_ELEMENTS (calls); i++)
+    for (guint n = 1; n <= N_FAULT_CASES; n++)
+      {
+        FaultCase c = fault_nth_case (n);
+        c.strategy = "rogue-deep";
+        c.pinned = TRUE;
+        c.plan.copy_delay_us = 3000;
+        c.plan.after_launches = 1;
+        c.plan.fail_every[FAKE_EVENT_QUERY] = 3;
+        c.plan.fail_every[calls[i]] = n;
         fault_run_case (&c, NULL, NULL);
       }
 }
@@ -314,18 +336,18 @@ farm_after_farm (void)
   CU_ASSERT_STRING_EQUAL (fake_cudart_remove ().wrong, "");
 }
 
-HASS_TEST_SUITE (gpu_faults, { "farms of all kinds run on GPUs", no_faults },
-                 { "farms of all kinds run on GPUs that start late or never",
-                   cold },
-                 { "any call may fail once", each_call_fails },
-                 { "any call may keep failing", calls_keep_failing },
-                 { "one wait that fails loses no GPU", a_wait_fails },
-                 { "copies may fail on the way", copies_fail },
-                 { "a sticky error takes all GPUs and loses nothing", sticky },
-                 { "a GPU that disappears loses nothing", gone },
-                 { "a kernel that hangs holds nothing up", hung },
-                 { "large loads survive failing pins and copies", large },
-                 { "tasks for lost GPUs alone are named", gpu_tasks },
-                 { "without a driver the CPU works, or the error says why",
-                   absent },
-                 { "farms go on when the GPUs are broken", farm_after_farm })
+HASS_TEST_SUITE (
+    gpu_faults, { "farms of all kinds run on GPUs", no_faults },
+    { "farms of all kinds run on GPUs that start late or never", cold },
+    { "any call may fail once", each_call_fails },
+    { "any call may keep failing", calls_keep_failing },
+    { "no copy goes on after its load was given back", waits_keep_failing },
+    { "one wait that fails loses no GPU", a_wait_fails },
+    { "copies may fail on the way", copies_fail },
+    { "a sticky error takes all GPUs and loses nothing", sticky },
+    { "a GPU that disappears loses nothing", gone },
+    { "a kernel that hangs holds nothing up", hung },
+    { "large loads survive failing pins and copies", large },
+    { "tasks for lost GPUs alone are named", gpu_tasks },
+    { "without a driver the CPU works, or the error says why", absent },
+    { "farms go on when the GPUs are broken", farm_after_farm })
