@@ -4,13 +4,13 @@
    Thread safety: one thread; tests may start threads of their own.
 
    DESIGN.  Suites register themselves from constructors, whose order the
-   linker chooses, so they are sorted by name first.  With --jobs=1 all suites
-   run in this process, as a debugger wants it; otherwise each in a process of
-   its own (workers.c).  What failed is named once more before CUnit's summary
-   of all processes, which comes last, because the last lines of a long log are
-   often all that is kept of it.  Exit status: 0 if all tests that ran passed, 1
-   if one failed or none ran, 2 if a suite asked for does not exist or the
-   options are wrong.  */
+   linker chooses, so they are sorted by name first.  Each suite runs in a
+   process of its own (workers.c), since what one registers would be seen by the
+   next; with --here all run in this one, as a debugger wants it.  What failed
+   is named once more before CUnit's summary of all processes, which comes last,
+   because the last lines of a long log are often all that is kept of it.  Exit
+   status: 0 if all tests that ran passed, 1 if one failed or none ran, 2 if a
+   suite asked for does not exist or the options are wrong.  */
 
 #include "runner.h"
 
@@ -25,7 +25,7 @@ static HassTestSuite *all_suites;
 
 static gchar **only, **skip, **first;
 static gint n_jobs = 1;
-static gboolean list, times;
+static gboolean here, list, times;
 
 static const GOptionEntry options[] = {
   { "list", 0, 0, G_OPTION_ARG_NONE, &list,
@@ -38,6 +38,8 @@ static const GOptionEntry options[] = {
     "Start these suites, which take longest, before the others", "NAME,..." },
   { "jobs", 0, 0, G_OPTION_ARG_INT, &n_jobs,
     "Run N suites at a time, each in a process of its own", "N" },
+  { "here", 0, 0, G_OPTION_ARG_NONE, &here,
+    "Run all suites in this process, for a debugger", NULL },
   { "times", 0, 0, G_OPTION_ARG_NONE, &times,
     "List the seconds that each suite took, not only the ten slowest", NULL },
   { NULL, 0, 0, 0, NULL, NULL, NULL }
@@ -241,10 +243,10 @@ run_suites (GPtrArray *suites)
       g_printerr ("hass-tests: %s\n", CU_get_error_msg ());
       return FALSE;
     }
-  if (n_jobs > 1)
-    runner_run_apart (chosen, suites->len, order, (unsigned)n_jobs, results);
-  else
+  if (here)
     runner_run_here (suites->len, results);
+  else
+    runner_run_apart (chosen, suites->len, order, (unsigned)n_jobs, results);
   print_times (suites, results);
   return print_summary (results, suites->len,
                         1e-6 * (double)(g_get_monotonic_time () - begin));

@@ -50,8 +50,7 @@ check-layers: all $(PAPERS_OBJ)
 	  $(PAPERS_OBJ)
 
 # SUITE=NAME,...: these suites alone, with * and ?. JOBS=N: suites that run at
-# a time, each in a process of its own; JOBS=1: all in one. tests/suites.mk says
-# what runs where.
+# a time, each in a process of its own. tests/suites.mk says what runs where.
 include tests/suites.mk
 JOBS ?= $(shell nproc)
 list = $(subst $(space),$(comma),$(strip $(1)))
