@@ -81,6 +81,13 @@ cores (void)
   suits (m, HASS_FLOW_CORES, &task, &v);
   said (m, "a core takes gemm when its data are home: a core 3100 us, devices "
            "have done all that is left in 4200 us [1]\n");
+  m->state.backlog_ns = 1000;
+  m->state.rest_ns = 64000000;
+  set (m->after_ns, 500000, 0, 0);
+  suits (m, HASS_FLOW_CORES, &task, &v);
+  said (m, "a core takes gemm when its data are home: a core 3100 us, devices "
+           "have done a 16th of what is left, less the path after it, in 3500 "
+           "us [2]\n");
   task.core_ns = 0;
   task.n_known = 511;
   suits (m, HASS_FLOW_CORES, &task, &v);

@@ -50,6 +50,29 @@ core_before_devices (void)
   end (m);
 }
 
+/* In a recorded graph a task and the path after it take a 16th of what is left,
+   though hardly anything waits. */
+static void
+core_beside_much_that_is_left (void)
+{
+  Machine *m = begin ("flow-auto");
+  HassFlowTask task = task_of (0, 100, 10);
+  HassFlowVerdict v;
+  m->state.backlog_ns = 1;
+  m->state.rest_ns = 16 * 150;
+  set (m->after_ns, 50, 0, 0);
+  CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_IF_HOME);
+  set (m->after_ns, 51, 0, 0);
+  CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_LEAVE);
+  set (m->after_ns, 0, 0, 0);
+  m->state.rest_ns = 16 * 99;
+  CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_LEAVE);
+  m->state.rest_ns = 16 * 150;
+  task.level = 0; /* nothing is known of what comes after it */
+  CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_LEAVE);
+  end (m);
+}
+
 /* Its copies home keep the device for longer than a core takes. */
 static void
 core_before_copies_home (void)
@@ -335,6 +358,9 @@ HASS_TEST_SUITE (
       earliest_device },
     { "flow-auto: a core takes what it ends before devices would come to it",
       core_before_devices },
+    { "flow-auto: a core takes what is short, with all after it, beside what "
+      "is left",
+      core_beside_much_that_is_left },
     { "flow-auto: a device leaves what a core ends before its copies are home",
       core_before_copies_home },
     { "a task is assigned to the cores if they end it before busy devices",
