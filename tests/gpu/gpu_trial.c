@@ -42,7 +42,7 @@ gpu_in_child (const char *suite, const char *fault)
       = g_environ_setenv (g_get_environ (), "TEST_GPU_FAULT", fault, TRUE);
   g_autofree char *self = g_file_read_link ("/proc/self/exe", NULL);
   g_autofree char *out = NULL, *err = NULL;
-  char *argv[] = { self, "--suite", (char *)suite, NULL };
+  char *argv[] = { self, "--here", "--suite", (char *)suite, NULL };
   GError *error = NULL;
   gint status = -1;
   CU_ASSERT_TRUE (g_spawn_sync (NULL, argv, env, 0, NULL, NULL, &out, &err,

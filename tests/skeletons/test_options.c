@@ -234,7 +234,8 @@ platforms (void)
 static void
 unknown_variable (void)
 {
-  const char *argv[] = { program_self (), "--suite", "environment", NULL };
+  const char *argv[]
+      = { program_self (), "--here", "--suite", "environment", NULL };
   g_auto (GStrv) env = g_get_environ ();
   g_autofree char *out = NULL, *text = NULL;
   int status = -1;

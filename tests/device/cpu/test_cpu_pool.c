@@ -49,7 +49,8 @@ smaller_mask (void)
       sched_setaffinity (0, sizeof one, &one);
       if (!freopen ("/dev/null", "w", stdout))
         _exit (9);
-      execl (program_self (), "hass-tests", "--suite", "cpu_mask", NULL);
+      execl (program_self (), "hass-tests", "--here", "--suite", "cpu_mask",
+             NULL);
       _exit (9);
     }
   CU_ASSERT_EQUAL (waitpid (child, &status, 0), child);

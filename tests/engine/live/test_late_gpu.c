@@ -286,7 +286,8 @@ child (void)
 static void
 exits (void)
 {
-  const char *argv[] = { program_self (), "--suite", "late_gpu_child", NULL };
+  const char *argv[]
+      = { program_self (), "--here", "--suite", "late_gpu_child", NULL };
   g_auto (GStrv) env = g_environ_setenv (g_get_environ (), CHILD, "1", TRUE);
   g_autofree char *out = NULL, *err = NULL;
   int status = -1;

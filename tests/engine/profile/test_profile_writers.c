@@ -114,7 +114,8 @@ static GPid
 spawn (const char *role, const char *cache)
 {
   /* Under its own name, which is a part of the keys. */
-  const char *argv[] = { program_self (), "--suite", "profile_child", NULL };
+  const char *argv[]
+      = { program_self (), "--here", "--suite", "profile_child", NULL };
   g_auto (GStrv) env = g_get_environ ();
   GPid pid = 0;
   env = g_environ_setenv (env, "TEST_PROFILE", role, TRUE);
