@@ -13,14 +13,10 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+#include "tests/trials.h"
+
 /* Iterations that a test would like, and what a sanitizer leaves of them. */
-#if defined __SANITIZE_THREAD__
-#  define CROWD_SCALE(n) ((n) / 20 + 1)
-#elif defined __SANITIZE_ADDRESS__
-#  define CROWD_SCALE(n) ((n) / 5 + 1)
-#else
-#  define CROWD_SCALE(n) (n)
-#endif
+#define CROWD_SCALE(n) TRIALS (n, (n) / 5 + 1, (n) / 20 + 1)
 
 /* After so long, in ns, a stress test gives up: what it waits for was lost. A
    guess: shorter, and a busy machine fails tests. */

@@ -122,8 +122,8 @@ void hass_gpus_mend (void);
 /* look.c */
 typedef enum
 {
-  /* Host memory, for which the CUDA runtime has made a context on the first
-     GPU: starting that GPU takes less time then. */
+  /* Host memory was pinned. The CUDA runtime has made a context on the first
+     GPU for it, so starting that GPU takes less time. */
   HASS_GPUS_PINNED = 1 << 0,
   HASS_GPUS_STARTED = 1 << 1
 } HassGpusNote;

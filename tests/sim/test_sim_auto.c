@@ -10,15 +10,12 @@
 #include "hass_test.h"
 #include "sim_test.h"
 #include "tests/engine/trial.h"
+#include "tests/trials.h"
 
 #define ROUNDS 20
 
 /* Virtual time is the same under a sanitizer, but takes ten times as long. */
-#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
-#  define ONE_OF 10
-#else
-#  define ONE_OF 1
-#endif
+#define ONE_OF TRIALS (1, 10, 10)
 
 /* A geometric mean of efficiencies, and the least. */
 typedef struct

@@ -23,6 +23,7 @@
 #include "hass_test.h"
 #include "plan_player.h"
 #include "sim_test.h"
+#include "tests/trials.h"
 
 enum
 {
@@ -31,11 +32,7 @@ enum
 };
 
 /* Virtual time is the same under a sanitizer, but takes ten times as long. */
-#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
-#  define ONE_OF 20
-#else
-#  define ONE_OF 1
-#endif
+#define ONE_OF TRIALS (1, 20, 20)
 
 /* Of case i that of i % 4. */
 static const char *const farms[]

@@ -8,15 +8,12 @@
 
 #include "hass_test.h"
 #include "sim_test.h"
+#include "tests/trials.h"
 
 #define CASES 30
 
 /* Virtual time is the same under a sanitizer, but takes ten times as long. */
-#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
-#  define ONE_OF 5
-#else
-#  define ONE_OF 1
-#endif
+#define ONE_OF TRIALS (1, 5, 5)
 
 static void
 expect (gboolean right, const SimCase *c, const char *what)

@@ -16,6 +16,7 @@
 #include "hass_test.h"
 #include "sched/registry.h"
 #include "tools/hass-sim/replay/replay.h"
+#include "tests/trials.h"
 
 #define MACHINE                                                                \
   "[platform]\nnoise = %s\n[cpu]\ncores = 4\nwork_per_us = 1\n"                \
@@ -146,11 +147,7 @@ expect_within (const Case *c, double most)
 
 /* Every second case of each strategy, with and without noise in turn; fewer
    under a sanitizer, where virtual time takes ten times as long. */
-#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
-#  define ONE_OF 10
-#else
-#  define ONE_OF 2
-#endif
+#define ONE_OF TRIALS (2, 10, 10)
 
 static void
 replays_the_recorded_strategy (void)

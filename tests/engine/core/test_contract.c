@@ -11,6 +11,7 @@
 #include "tests/engine/rogue.h"
 #include "tests/engine/stand_in.h"
 #include "tests/engine/trial.h"
+#include "tests/trials.h"
 
 /* The same trials each time; HASS_ is the library's prefix, so not ours. */
 static GRand *
@@ -25,9 +26,7 @@ static guint
 tries (guint n)
 {
   const char *factor = g_getenv ("TEST_TRIES");
-#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
-  n = n / 4 + 1;
-#endif
+  n = TRIALS (n, n / 4 + 1, n / 4 + 1);
   return factor ? n * (guint)strtoul (factor, NULL, 0) : n;
 }
 

@@ -13,11 +13,7 @@
 #include "tests/trials.h"
 
 /* Every so many calls one fails. */
-#ifdef __SANITIZE_THREAD__
-#  define STEP 5
-#else
-#  define STEP 1
-#endif
+#define STEP TRIALS (1, 1, 5)
 
 /* Where the strategy takes turns cores may do all before a GPU is open. */
 static void

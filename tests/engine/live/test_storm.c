@@ -22,17 +22,14 @@
 #include "sched/registry.h"
 #include "tests/engine/trial.h"
 #include "tests/chance.h"
+#include "tests/trials.h"
 
 #define MOST_TRIALS 3
 #define MOST_FAULTS 4
 #define PATIENCE_S 60
 #define MOST_WRONG 10 /* then it is enough */
 #define TELL_EVERY 5000
-#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
-#  define FARMS 300
-#else
-#  define FARMS 1000
-#endif
+#define FARMS TRIALS (1000, 300, 300)
 
 typedef struct
 {

@@ -8,6 +8,7 @@
 
 #include "hass_test.h"
 #include "hzip_trial.h"
+#include "tests/trials.h"
 
 #ifdef WITHOUT_hzip
 
@@ -30,11 +31,7 @@ HASS_TEST_SUITE (hzip_hostile,
 
 /* Starting two programs is most of a file's time, and hzip starts slowly under
    a sanitizer: every fourth file there, of the same thousand. */
-#  if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
-#    define ONE_OF 4
-#  else
-#    define ONE_OF 1
-#  endif
+#  define ONE_OF TRIALS (1, 4, 4)
 
 /* Valid files of several sizes, contents and makers. */
 static GPtrArray *

@@ -16,16 +16,11 @@
 #include "hass_test.h"
 #include "plan.h"
 #include "tests/engine/trial.h"
+#include "tests/trials.h"
 
 #define PATIENCE_S 60
 #define MOST_WRONG 10 /* then it is enough */
-#if defined __SANITIZE_THREAD__
-#  define PIPELINES 300
-#elif defined __SANITIZE_ADDRESS__
-#  define PIPELINES 600
-#else
-#  define PIPELINES 5000
-#endif
+#define PIPELINES TRIALS (5000, 600, 300)
 
 /* What has happened in all. */
 typedef struct
