@@ -24,10 +24,7 @@ may_emit (HassEmitter *emitter, HassEmits emits, const char *function)
     return hass_emitter_is_generating (emitter, function)
            && hass_job_takes (emitter->job, emits == HASS_EMITS_TASKS,
                               function);
-  HassJob *job = emitter->job;
-  if (job->deadline_ns > 0)
-    hass_job_check_deadline (job, job->engine->now (job));
-  return !hass_job_stopping (job);
+  return !hass_job_must_stop (emitter->job);
 }
 
 gboolean
@@ -39,9 +36,7 @@ hass_emitter_stopping (HassEmitter *emitter)
       hass_engine_dead_handle ("hass_emitter_stopping");
       return TRUE;
     }
-  if (job->deadline_ns > 0)
-    hass_job_check_deadline (job, job->engine->now (job));
-  return hass_job_stopping (job);
+  return hass_job_must_stop (job);
 }
 
 /* Computes until the pool has room, or what a dataflow waits for has happened.

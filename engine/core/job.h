@@ -371,6 +371,16 @@ void hass_job_stop (HassJob *job, GError *error);
 void hass_job_fail (HassJob *job, HassError code, const char *format, ...)
     G_GNUC_PRINTF (3, 4);
 void hass_job_check_deadline (HassJob *job, gint64 now_ns);
+
+/* For user code that asks, since all threads may be in user code when the
+   deadline passes. Returns: TRUE if the farm is stopping. */
+static inline gboolean
+hass_job_must_stop (HassJob *job)
+{
+  if (job->deadline_ns > 0)
+    hass_job_check_deadline (job, job->engine->now (job));
+  return hass_job_stopping (job);
+}
 void hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
                               gsize first, gsize count, const char *message);
 

@@ -59,7 +59,7 @@ gboolean
 hass_worker_stopping (const HassWorker *worker)
 {
   return !is_alive (worker, "hass_worker_stopping")
-         || hass_job_stopping (worker->job)
+         || hass_job_must_stop (worker->job)
          || (worker->unneeded
              && atomic_load_explicit (worker->unneeded, memory_order_relaxed));
 }

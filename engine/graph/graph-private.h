@@ -243,7 +243,7 @@ hass_graph_may (HassGraph *graph, const char *function)
 {
   return G_LIKELY (graph && pthread_equal (pthread_self (), graph->owner)
                    && graph->building && graph->job
-                   && !hass_job_stopping (graph->job))
+                   && !hass_job_must_stop (graph->job))
          || hass_graph_may_not (graph, function);
 }
 
