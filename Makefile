@@ -204,13 +204,14 @@ $(LIB) $(LA) $(DRAW):
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
 
-# Nothing may be undefined, but what the program brings of a sanitizer.
+# Nothing may be undefined, but what the program brings of a sanitizer. It stays
+# loaded after dlclose(), as threads of oneTBB's pool and its own run its code.
 $(SHARED): tools/hass.map $(LIB_OBJ)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$< \
 	  $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -Wl,-Bsymbolic-functions \
-	  -Wl,--as-needed $(LDFLAGS_ALL) $(LIB_OBJ) $(LIBS) -o $@
+	  -Wl,-z,nodelete -Wl,--as-needed $(LDFLAGS_ALL) $(LIB_OBJ) $(LIBS) -o $@
 
 $(LA_SHARED): tools/hass.map $(LA_OBJ) $(SHARED)
 	$(call say,LD,$@)

@@ -43,10 +43,22 @@ typedef struct
   const HassRecording *recording;
 } HassCallback;
 
-/* The calling thread's. Initial-exec, because each call of a token or worker
-   function reads it, which in the shared library would else be a call. */
-extern __thread HassCallback hass_callback
-    __attribute__ ((tls_model ("initial-exec")));
+/* The calling thread's. Not initial-exec, which would save the shared library a
+   call each time: a library with the thread-local variables of the CUDA runtime
+   in it could not be loaded by dlopen() then. */
+extern __thread HassCallback hass_callback;
+
+/* Returns: a pointer that no other living thread gets; without a call, where
+   the compiler can. */
+static inline gconstpointer
+hass_this_thread (void)
+{
+#if __GNUC__ >= 11 || defined __clang__
+  return __builtin_thread_pointer ();
+#else
+  return &hass_callback;
+#endif
+}
 
 HassCallback hass_engine_enter_callback (const char *what, HassJob *job,
                                          HassWorker *worker);
@@ -128,9 +140,9 @@ typedef enum
 
 struct _HassEmitter
 {
-  HassJob *job;              /* NULL: its farm has ended */
-  const HassCallback *owner; /* hass_callback of its thread */
-  HassEmits emits;           /* read and written by that thread only */
+  HassJob *job;        /* NULL: its farm has ended */
+  gconstpointer owner; /* hass_this_thread() of its thread */
+  HassEmits emits;     /* read and written by that thread only */
   HassCopier copier;
 };
 

@@ -220,7 +220,7 @@ gboolean
 hass_emitter_is_generating (HassEmitter *emitter, const char *function)
 {
   HassJob *job = emitter ? emitter->job : NULL;
-  if (G_LIKELY (emitter && emitter->owner == &hass_callback
+  if (G_LIKELY (emitter && emitter->owner == hass_this_thread ()
                 && emitter->emits != HASS_EMITS_NOTHING))
     return TRUE;
   if (job)

@@ -14,7 +14,8 @@
 static inline gboolean
 is_generating (const HassEmitter *emitter, HassEmits emits)
 {
-  return emitter && emitter->owner == &hass_callback && emitter->emits == emits;
+  return emitter && emitter->owner == hass_this_thread ()
+         && emitter->emits == emits;
 }
 
 static gboolean
@@ -185,7 +186,7 @@ hass_job_generate (HassJob *job)
   const HassFarm *farm = job->farm;
   HassEmitter *emitter = &job->handles->emitter;
   *emitter = (HassEmitter){ .job = job,
-                            .owner = &hass_callback,
+                            .owner = hass_this_thread (),
                             .emits = hass_farm_takes_tasks (farm)
                                          ? HASS_EMITS_TASKS
                                          : HASS_EMITS_LOADS };

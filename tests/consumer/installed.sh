@@ -45,6 +45,20 @@ by_pkg_config() {
   HASS_PLATFORM=thesis runs "$work/shared/farm-c"
 }
 
+# A plug-in that needs the shared library, loaded and closed three times.
+by_dlopen() {
+  local flags got
+  flags=$(pkg-config --cflags --libs hass)
+  # shellcheck disable=SC2086
+  quiet cc -shared -fPIC -Dmain=run "$project/farm.c" $flags \
+    -o "$work/plugin.so"
+  quiet cc "$project/load.c" -ldl -o "$work/load"
+  got=$(HASS_PROFILE=off "$work/load" "$work/plugin.so" 2>&1) ||
+    say "a plug-in fails: $got"
+  [ "$(sort -u <<<"$got")" = "hass $version: 333328333350000" ] ||
+    say "a plug-in says $got"
+}
+
 by_cmake() { # [OPTION...]
   quiet cmake -S "$project" -B "$work/c" -DPROGRAMS=farm.c "$@"
   quiet cmake --build "$work/c"
@@ -57,6 +71,7 @@ by_cmake() { # [OPTION...]
 
 if [ "$build" = - ]; then
   by_pkg_config
+  by_dlopen
   by_cmake
   exit 0
 fi
@@ -78,6 +93,7 @@ export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
 
 "$top/tests/consumer/guides.sh" "$prefix" || say "its documentation, see above"
 by_pkg_config
+by_dlopen
 cp -r "$prefix/share/doc/hass/examples" "$work/examples"
 quiet make -C "$work/examples" NVCC= collatz
 [[ $("$work/examples/bin/collatz" 2>/dev/null) == *"559 steps"* ]] ||
