@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* output.h: makes a tool fail, with a message, if its standard output could not
-   be written completely, for instance on a full disk, however the tool exits.
-   Thread safety: output_watch is called once, first in main. */
+/* output.h: the output of a tool. It fails, with a message, if its standard
+   output could not be written completely, for instance on a full disk, however
+   it exits. Text is in the user's locale, but numbers have points in each, as
+   programs read them, too, and strategies are given as text.
+   Thread safety: output_begin is called once, first in main. */
 #ifndef HASS_TOOLS_OUTPUT_H
 #define HASS_TOOLS_OUTPUT_H
 
 #include <errno.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
@@ -28,8 +31,10 @@ output_close (void)
 }
 
 static inline void
-output_watch (void)
+output_begin (void)
 {
+  setlocale (LC_ALL, "");
+  setlocale (LC_NUMERIC, "C");
   atexit (output_close);
 }
 

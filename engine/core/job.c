@@ -27,8 +27,9 @@
 
 /* -- Set-up ------------------------------------------------------------- */
 
-static void
-make_workers (HassJob *job)
+/* Returns: FALSE with an error if there is no memory. */
+static gboolean
+make_workers (HassJob *job, GError **error)
 {
   const HassFarm *farm = job->farm;
   HassReduction reduction = hass_farm_reduction (farm);
@@ -45,9 +46,13 @@ make_workers (HassJob *job)
       w->counter = job->n_cores > 0 ? i : i - 1;
       w->last_chunk = 1;
       atomic_init (&w->cpu, -1);
-      if (farm->reduce)
-        w->accumulator = hass_accumulator_new (job, &reduction);
     }
+  gboolean ok = TRUE;
+  for (guint i = 0; i < job->n_workers && farm->reduce && ok; i++)
+    ok = (job->workers[i].accumulator
+          = hass_accumulator_new (job, &reduction, error))
+         != NULL;
+  return ok;
 }
 
 /* Returns: FALSE with an error if the strategy is gpu-only and the farm has no
@@ -205,15 +210,15 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
   job->totals = g_new0 (HassTotals, MAX (n, 1));
   job->summary = g_new0 (HassDeviceSummary, MAX (n, 1));
   init_shared (job);
-  make_workers (job);
+  gboolean ok = make_workers (job, error);
   init_env (job, devices);
-  if (!job->pool)
+  if (ok && !job->pool)
     g_set_error (error, HASS_ERROR, HASS_ERROR_OVERFLOW,
                  "%s '%s': there is no memory for a pool of %zu loads of "
                  "%zu bytes",
                  hass_farm_noun (farm), farm->name, farm->pool_loads,
                  sizeof (HassLoad));
-  else if (listen (job, error) && make_source (job, error)
+  else if (ok && listen (job, error) && make_source (job, error)
            && has_its_devices (job, error) && open_listeners (job, error))
     return job;
   hass_job_free (job);

@@ -404,7 +404,8 @@ hass_farm_reduction (const HassFarm *farm)
                           farm->accumulator_bytes, farm->user_data };
 }
 
-gpointer hass_accumulator_new (HassJob *job, const HassReduction *reduction);
+gpointer hass_accumulator_new (HassJob *job, const HassReduction *reduction,
+                               GError **error);
 void hass_accumulator_free (HassJob *job, const HassReduction *reduction,
                             gpointer accumulator);
 void hass_job_reduce (HassJob *job, const HassReduction *reduction,

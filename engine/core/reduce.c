@@ -23,11 +23,26 @@
    thread waits for cores to wake up; higher, and they sleep while it works. */
 #define LONG_NS 150000
 
+/* Returns: an accumulator, as the user's reduce_init leaves it; NULL with an
+   error if there is no memory. */
 gpointer
-hass_accumulator_new (HassJob *job, const HassReduction *reduction)
+hass_accumulator_new (HassJob *job, const HassReduction *reduction,
+                      GError **error)
 {
-  gpointer accumulator
-      = g_aligned_alloc0 (1, reduction->bytes, HASS_CACHE_LINE);
+  gpointer accumulator = NULL;
+  if (reduction->bytes > G_MAXSSIZE
+      || posix_memalign (&accumulator, HASS_CACHE_LINE,
+                         MAX (reduction->bytes, 1))
+             != 0)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
+                   "%s '%s': there is no memory for an accumulator of %zu "
+                   "bytes for each of %u workers",
+                   hass_farm_noun (job->farm), job->farm->name,
+                   reduction->bytes, job->n_workers);
+      return NULL;
+    }
+  memset (accumulator, 0, reduction->bytes);
   if (reduction->init)
     {
       HassCallback before

@@ -139,9 +139,11 @@ run (gpointer data)
   proxy_free (p);
 }
 
-/* Fills in what the device is told of the farm when it is opened. */
-static void
-describe_farm (HassJob *job, const HassDevice *device, HassDeviceFarm *f)
+/* Fills in what the device is told of the farm when it is opened. Returns:
+   FALSE with an error if there is no memory. */
+static gboolean
+describe_farm (HassJob *job, const HassDevice *device, HassDeviceFarm *f,
+               GError **error)
 {
   const HassFarm *farm = job->farm;
   double per_element = farm->gpu_records_per_element;
@@ -173,25 +175,27 @@ describe_farm (HassJob *job, const HassDevice *device, HassDeviceFarm *f)
                                farm->n_stages);
     }
   if (!farm->reduce)
-    return;
+    return TRUE;
   f->accumulator_bytes = farm->accumulator_bytes;
   if (farm->reduce_init)
     {
       HassReduction reduction = hass_farm_reduction (farm);
-      f->accumulator_init = hass_accumulator_new (job, &reduction);
+      f->accumulator_init = hass_accumulator_new (job, &reduction, error);
     }
+  return !farm->reduce_init || f->accumulator_init;
 }
 
 static gboolean
 start_one (HassJob *job, HassLive *live, guint d, GError **error)
 {
   HassProxy *p = g_new0 (HassProxy, 1);
-  if (!hass_device_ops_read (&p->ops, job->gpus[d], error))
+  if (!hass_device_ops_read (&p->ops, job->gpus[d], error)
+      || !describe_farm (job, job->gpus[d], &p->farm, error))
     {
+      g_free ((gpointer)p->farm.stages);
       g_free (p);
       return FALSE;
     }
-  describe_farm (job, job->gpus[d], &p->farm);
   p->farm.unwanted = live->unwanted;
   p->job = job;
   p->live = live;

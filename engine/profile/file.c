@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -143,18 +144,30 @@ join (const GPtrArray *lines)
   return text;
 }
 
+/* Where files have a greatest size (RLIMIT_FSIZE), the kernel sends SIGXFSZ
+   to a thread that writes beyond it, which ends the process. The user has not
+   asked for this file, so the signal is blocked, and taken before it is not any
+   more. */
 static gboolean
 write_all (int fd, const char *text, gsize length)
 {
-  while (length > 0)
+  sigset_t limit, before;
+  gssize n = 0;
+  sigemptyset (&limit);
+  sigaddset (&limit, SIGXFSZ);
+  pthread_sigmask (SIG_BLOCK, &limit, &before);
+  while (length > 0 && (n >= 0 || errno == EINTR))
     {
-      gssize n = write (fd, text, length);
-      if (n < 0 && errno != EINTR)
-        return FALSE;
+      n = write (fd, text, length);
       text += MAX (n, 0);
       length -= MAX (n, 0);
     }
-  return TRUE;
+  int why = errno;
+  if (length > 0 && !sigismember (&before, SIGXFSZ))
+    sigtimedwait (&limit, NULL, &(struct timespec){ 0 });
+  pthread_sigmask (SIG_SETMASK, &before, NULL);
+  errno = why;
+  return length == 0;
 }
 
 /* Replaces the file by one with these lines; lines beyond MAX_ENTRIES are

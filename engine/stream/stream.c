@@ -153,16 +153,21 @@ set_up_order (HassStream *stream)
         stream->order[n++] = s;
 }
 
-static void
-make_accumulators (HassStream *stream, HassStageState *stage)
+/* Returns: FALSE with an error if there is no memory. */
+static gboolean
+make_accumulators (HassStream *stream, HassStageState *stage, GError **error)
 {
   HassJob *job = stream->job;
   HassReduction reduction = hass_stage_reduction (&stage->public);
+  gboolean ok = TRUE;
   if (!reduction.reduce)
-    return;
+    return TRUE;
   stage->accumulators = g_new0 (gpointer, job->n_workers);
-  for (guint w = 0; w < job->n_workers; w++)
-    stage->accumulators[w] = hass_accumulator_new (job, &reduction);
+  for (guint w = 0; w < job->n_workers && ok; w++)
+    ok = (stage->accumulators[w]
+          = hass_accumulator_new (job, &reduction, error))
+         != NULL;
+  return ok;
 }
 
 /* Returns: FALSE with an error if a stage has no device. */
@@ -300,12 +305,11 @@ stream_create (HassJob *job, GError **error)
   open_order (stream);
   job->env.n_classes = farm->n_stages;
   job->env.classes = stream->classes;
-  if (check_devices (stream, error))
-    {
-      for (guint s = 0; s < farm->n_stages; s++)
-        make_accumulators (stream, &stream->stages[s]);
-      return TRUE;
-    }
+  gboolean ok = check_devices (stream, error);
+  for (guint s = 0; s < farm->n_stages && ok; s++)
+    ok = make_accumulators (stream, &stream->stages[s], error);
+  if (ok)
+    return TRUE;
   stream_free (job);
   return FALSE;
 }

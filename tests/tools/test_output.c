@@ -228,11 +228,50 @@ hzip_without_threads (void)
 #endif
 }
 
+/* -- Another locale ----------------------------------------------------- */
+
+/* Where numbers have commas, strategies are still given numbers with points,
+   and so are programs that read the output. */
+static void
+commas (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("hass-XXXXXX", NULL);
+  g_autofree char *path = g_build_filename (folder, "de_DE.UTF-8", NULL);
+  g_autofree char *make
+      = g_strdup_printf ("localedef -i de_DE -f UTF-8 '%s'", path);
+  g_autofree char *clean = g_strdup_printf ("rm -rf '%s'", folder);
+  g_autofree char *program = program_path ("hass-sim");
+  g_autofree char *plain = NULL, *german = NULL;
+  const char *argv[] = { program, "--suite", "thesis",    "-p", "thesis",
+                         "-n",    "2",       "--summary", NULL };
+  int status = -1;
+  if (!g_spawn_command_line_sync (make, NULL, NULL, &status, NULL)
+      || status != 0)
+    hass_test_skip ("there is no localedef, or no source of de_DE");
+  else
+    {
+      g_auto (GStrv) env = g_get_environ ();
+      env = g_environ_setenv (env, "LC_ALL", "C", TRUE);
+      env = g_environ_setenv (env, "LOCPATH", folder, TRUE);
+      g_spawn_sync (NULL, (char **)argv, env, 0, NULL, NULL, &plain, NULL, NULL,
+                    NULL);
+      env = g_environ_setenv (env, "LC_ALL", "de_DE.UTF-8", TRUE);
+      g_spawn_sync (NULL, (char **)argv, env, 0, NULL, NULL, &german, NULL,
+                    &status, NULL);
+      CU_ASSERT_EQUAL (status, 0);
+      CU_ASSERT_TRUE (plain && strstr (plain, "auto"));
+      CU_ASSERT_PTR_NOT_NULL_FATAL (german);
+      CU_ASSERT_STRING_EQUAL (german, plain);
+    }
+  g_spawn_command_line_sync (clean, NULL, NULL, NULL, NULL);
+}
+
 HASS_TEST_SUITE (
     output, { "programs on a full disk say so and fail", full_disk },
     { "trace, explanation and record on a full disk are an error with its "
       "reason",
       full_files },
+    { "numbers have points where the user's have commas", commas },
     { "a picture written to a device does not replace it",
       pictures_replace_no_device },
     { "a farm runs on as many threads as can be made", without_threads },

@@ -3,7 +3,6 @@
    which is best. Exit status: 0; 1 if no strategy could be measured or the
    output cannot be written; 2 if the options are invalid.
    Thread safety: one thread. */
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -155,8 +154,7 @@ main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
   g_auto (GStrv) specs = NULL;
-  output_watch ();
-  setlocale (LC_ALL, "");
+  output_begin ();
   gboolean parsed = parse (&argc, &argv, &error);
   gboolean all = !list || !strcmp (list, "all");
   if (!parsed || (!all && !(specs = bakeoff_specs (list, 0, &error))))

@@ -2,7 +2,6 @@
 /* hass-gantt: draws a trace of HASS_TRACE as a Gantt chart. Exit status: 0; 1
    if a file cannot be read or written; 2 if the options are invalid.
    Thread safety: one thread. */
-#include <locale.h>
 #include <stdio.h>
 
 #include "draw/gantt.h"
@@ -54,8 +53,7 @@ main (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   g_autoptr (GOptionContext) context
       = g_option_context_new ("TRACE.jsonl OUT.svg");
-  output_watch ();
-  setlocale (LC_ALL, "");
+  output_begin ();
   g_option_context_set_summary (
       context, "Draws the Gantt chart of a run, from the trace that any "
                "program with hass writes\nwhen HASS_TRACE=TRACE.jsonl is set.");

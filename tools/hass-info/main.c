@@ -3,7 +3,6 @@
    speeds of devices and links. Exit status: 0; 1 if a GPU, the profile store or
    the output failed; 2 if the options or the environment are invalid.
    Thread safety: one thread. */
-#include <locale.h>
 #include <stdio.h>
 
 #include "engine/core/environment.h"
@@ -103,8 +102,7 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
-  output_watch ();
-  setlocale (LC_ALL, "");
+  output_begin ();
   guint32 chosen;
   if (!parse (argc, argv, &error) || !hass_environment_check (&error)
       || !hass_device_kinds_chosen (&chosen, &error))

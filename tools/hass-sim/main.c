@@ -3,7 +3,6 @@
    in virtual time. Exit status: 0; 1 if a strategy failed or the output cannot
    be written; 2 if options or files are invalid.
    Thread safety: one thread. */
-#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -457,8 +456,7 @@ main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
   Bench b = { .head = TRUE };
-  output_watch ();
-  setlocale (LC_ALL, "");
+  output_begin ();
   if (!parse (argc, argv, &b, &error) || !hass_environment_check (&error))
     {
       fprintf (stderr, "hass-sim: %s\n", error->message);

@@ -295,6 +295,47 @@ clear_without_reduce (void)
   g_free (all.text);
 }
 
+static void
+must_want_memory (gboolean ok, GError **failure)
+{
+  g_autoptr (GError) error = g_steal_pointer (failure);
+  CU_ASSERT_FALSE (ok);
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_MEMORY));
+  CU_ASSERT_TRUE (error && strstr (error->message, "18446744073709551615"));
+}
+
+static gboolean
+pass (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  (void)token, (void)worker, (void)data, (void)error;
+  return TRUE;
+}
+
+static void
+too_large (void)
+{
+  Farm f = { 0 };
+  Accumulator all;
+  HassDataFarm d = farm_of (&f, &all, 2);
+  HassStage stage = HASS_STAGE_INIT;
+  HassPipeline p = HASS_PIPELINE_INIT;
+  GError *error = NULL;
+  d.accumulator_bytes = G_MAXSIZE;
+  must_want_memory (run (&d, &error), &error);
+  stage.cpu = pass;
+  stage.reduce = d.reduce;
+  stage.accumulator = &all;
+  stage.accumulator_bytes = G_MAXSIZE;
+  p.stages = &stage;
+  p.n_stages = 1;
+  p.loads = d.loads;
+  p.n_loads = d.n_loads;
+  p.run.n_gpus = -1;
+  must_want_memory (hass_pipeline (&p, NULL, &error), &error);
+  CU_ASSERT_EQUAL (f.n_made, 0);
+  g_free (all.text);
+}
+
 HASS_TEST_SUITE (
     reduce,
     { "neighbours are merged in their order, however long it takes", order },
@@ -302,4 +343,5 @@ HASS_TEST_SUITE (
     { "in virtual time one thread merges", in_virtual_time },
     { "accumulators of a farm that fails are cleared once", farms_that_fail },
     { "accumulators of devices whose farm fails are cleared once", devices },
-    { "clearing without reducing is refused", clear_without_reduce })
+    { "clearing without reducing is refused", clear_without_reduce },
+    { "accumulators for which there is no memory are named", too_large })

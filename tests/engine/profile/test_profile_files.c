@@ -4,7 +4,9 @@
    Thread safety: one thread. */
 #include <glib/gstdio.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "hass/error.h"
@@ -217,6 +219,28 @@ unwritable (void)
   store_end ();
 }
 
+/* A process that may write no byte goes on, and keeps what it does with the
+   signal of such a write. */
+static void
+no_byte (void)
+{
+  struct rlimit before, none;
+  sigset_t blocked, pending;
+  store_begin ();
+  getrlimit (RLIMIT_FSIZE, &before);
+  none = (struct rlimit){ 0, before.rlim_max };
+  setrlimit (RLIMIT_FSIZE, &none);
+  gboolean told = store_tell (&store_search, 1, 1);
+  setrlimit (RLIMIT_FSIZE, &before);
+  CU_ASSERT_FALSE (told);
+  CU_ASSERT_PTR_NOT_NULL (strstr (store_warnings->str, store_path));
+  pthread_sigmask (SIG_BLOCK, NULL, &blocked);
+  sigpending (&pending);
+  CU_ASSERT_FALSE (sigismember (&blocked, SIGXFSZ));
+  CU_ASSERT_FALSE (sigismember (&pending, SIGXFSZ));
+  store_end ();
+}
+
 /* The folder of a misspelt path is not made. */
 static void
 missing_folder (void)
@@ -242,5 +266,6 @@ HASS_TEST_SUITE (profile_files,
                  { "folders and pipes are no stores", not_a_file },
                  { "where nothing can be written, one warning is all",
                    unwritable },
+                 { "nor is more where files may have no byte", no_byte },
                  { "the folder of a file that HASS_PROFILE names is not made",
                    missing_folder })
