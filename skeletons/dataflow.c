@@ -82,7 +82,13 @@ hass_dataflow (const HassDataflow *given, HassReport **report, GError **error)
   HassDataflow d = { .name = NULL };
   if (report)
     *report = NULL;
-  gboolean ok = read_settings (&d, given, error);
+  GError *why = NULL;
+  gboolean ok = read_settings (&d, given, &why);
+  if (!ok)
+    {
+      hass_engine_refused (d.name ? d.name : "dataflow", why->message);
+      g_propagate_error (error, why);
+    }
   HassGraphRun of
       = { .build = d.build, .user_data = d.user_data, .window = d.window };
   ok = ok && run (&d, &of, "hass_dataflow", report, error);

@@ -101,6 +101,13 @@ emit (HassEmitter *emitter, const HassLoad *load)
   if (!may_emit (emitter, HASS_EMITS_LOADS, "hass_emitter_emit"))
     return FALSE;
   HassJob *job = emitter->job;
+  if (G_UNLIKELY (!load))
+    {
+      hass_job_fail (job, HASS_ERROR_INVALID,
+                     "hass_emitter_emit: load %" G_GUINT64_FORMAT " is NULL",
+                     hass_load_pool_emitted (job->pool));
+      return FALSE;
+    }
   if (G_UNLIKELY (load->flags & HASS_LOAD_BUFFER)
       && !hass_buffer_claim (job, load, hass_load_pool_emitted (job->pool),
                              FALSE))
@@ -125,7 +132,8 @@ hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
   HassJob *job;
   if (G_UNLIKELY (!is_generating (emitter, HASS_EMITS_LOADS)
                   || (job = emitter->job)->deadline_ns > 0
-                  || hass_job_stopping (job) || load->flags & HASS_LOAD_BUFFER
+                  || hass_job_stopping (job) || !load
+                  || load->flags & HASS_LOAD_BUFFER
                   || !hass_load_pool_fits (job->pool, load)))
     return emit (emitter, load);
   hass_load_pool_put (job->pool, load);
@@ -169,8 +177,16 @@ gboolean
 hass_emitter_emit_array (HassEmitter *emitter, const HassLoad *loads,
                          gsize n_loads)
 {
-  if (!may_emit (emitter, HASS_EMITS_LOADS, "hass_emitter_emit_array")
-      || !claim_buffers (emitter->job, loads, n_loads))
+  if (!may_emit (emitter, HASS_EMITS_LOADS, "hass_emitter_emit_array"))
+    return FALSE;
+  if (n_loads > 0 && !loads)
+    {
+      hass_job_fail (emitter->job, HASS_ERROR_INVALID,
+                     "hass_emitter_emit_array: loads is NULL, n_loads %zu",
+                     n_loads);
+      return FALSE;
+    }
+  if (!claim_buffers (emitter->job, loads, n_loads))
     return FALSE;
   if (n_loads > 0)
     hass_load_pool_add_array (emitter->job->pool, loads, n_loads);

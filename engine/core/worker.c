@@ -268,6 +268,12 @@ hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
           "of a farm that has ended");
       return FALSE;
     }
+  if (!body)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                   "hass_worker_parallel_for: body is NULL, n %zu", n);
+      return FALSE;
+    }
   HassJob *job = worker->job;
   HassCpuPool *pool = hass_cpu_pool_get (MAX (job->n_cores, 1), NULL);
   Loop loop = { .worker = { .job = job,

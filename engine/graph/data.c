@@ -120,12 +120,19 @@ hass_graph_data (HassGraph *graph, gpointer host, gsize row_bytes, gsize rows,
     }
   if (other)
     {
-      hass_graph_refuse (graph, HASS_ERROR_INVALID,
-                         "hass_graph_data: the %zu bytes at %p of datum %u "
-                         "overlap those of %s at %p%s",
-                         span_of (&v), host, data->index + 1,
-                         hass_data_name (other, name), other->view.data,
-                         other->forgotten ? ", which tasks still use" : "");
+      const HassDataView *o = &other->view;
+      gboolean pitches = v.rows > 1 && o->rows > 1 && v.pitch != o->pitch;
+      hass_graph_refuse (
+          graph, HASS_ERROR_INVALID,
+          "hass_graph_data: datum %u, %zu rows of %zu bytes at %p with the "
+          "pitch %zu, overlaps %s, %zu rows of %zu bytes at %p with the pitch "
+          "%zu%s%s",
+          data->index + 1, v.rows, v.row_bytes, host, v.pitch,
+          hass_data_name (other, name), o->rows, o->row_bytes, o->data,
+          o->pitch, other->forgotten ? ", which tasks still use" : "",
+          pitches ? "; where pitches differ, data may not begin before others "
+                    "end, though they share no byte"
+                  : "");
       return NULL;
     }
   g_tree_insert (graph->places, data, data);

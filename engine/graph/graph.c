@@ -210,6 +210,11 @@ build (HassGraph *graph, const HassGraphRun *run, GError **error)
   hass_callback_ok (ok, error, HASS_ERROR_GENERATOR);
   if (!*error)
     hass_graph_merge_all (graph);
+  else
+    g_prefix_error (error,
+                    "dataflow '%s': build failed after %" G_GUINT64_FORMAT
+                    " tasks: ",
+                    graph->name, hass_graph_number (graph, graph->n_submitted));
   graph->building = FALSE;
 }
 
@@ -234,13 +239,7 @@ hass_graph_generate (HassEmitter *emitter, gpointer data, GError **error)
     }
   graph->building = FALSE;
   if (failure)
-    {
-      g_prefix_error (
-          &failure,
-          "dataflow '%s': build failed after %" G_GUINT64_FORMAT " tasks: ",
-          graph->name, hass_graph_number (graph, graph->n_submitted));
-      hass_job_stop (job, failure);
-    }
+    hass_job_stop (job, failure);
   return TRUE;
 }
 

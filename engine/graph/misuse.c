@@ -149,20 +149,65 @@ hass_graph_check_access (HassGraph *graph, const HassCodeletState *codelet,
   return FALSE;
 }
 
-/* Refuses a codelet that nothing can compute, or one too many. */
+/* Returns: for what the codelet has functions. */
+static char *
+functions_of (const HassCodelet *codelet)
+{
+  GString *text = g_string_new (codelet->cpu ? ", cores" : NULL);
+  if (codelet->gpu)
+    g_string_append (text, ", GPUs");
+  for (const HassKindCodelet *k = codelet->kinds; k && k->kind; k++)
+    g_string_append_printf (text, ", '%s'", k->kind);
+  if (text->len == 0)
+    g_string_append (text, ", no device");
+  return g_string_free (g_string_erase (text, 0, 2), FALSE);
+}
+
+/* Returns: the devices that the dataflow has. */
+static char *
+devices_of (const HassJob *job)
+{
+  GString *text = g_string_new (NULL);
+  for (guint d = 0; d < job->n_devices; d++)
+    g_string_append_printf (text, "%s%s", d > 0 ? ", " : "",
+                            (gint)d == job->cpu ? "cores"
+                                                : job->devices[d].name);
+  return g_string_free (text, FALSE);
+}
+
+/* Refuses a codelet that nothing can compute, or one too many, with the task
+   that is its first one. */
 void
 hass_graph_refuse_codelet (HassGraph *graph, const HassCodelet *codelet,
                            gboolean can_run)
 {
-  hass_graph_refuse (
-      graph, can_run ? HASS_ERROR_OVERFLOW : HASS_ERROR_NO_DEVICE,
-      can_run       ? "there are more than %2$d codelets; '%1$s' is one more"
-      : !graph->job ? "codelet '%s' has no function for a core or a device"
-      : graph->modelled && codelet->gpu
-          ? "codelet '%s' has no function for cores, which computes the "
-            "results of a modelled machine; a dry run needs none"
-          : "codelet '%s' has no function for a device that is present",
-      codelet->name ? codelet->name : "?", HASS_MOST_CODELETS);
+  g_autofree char *functions = functions_of (codelet);
+  g_autofree char *devices = graph->job ? devices_of (graph->job) : NULL;
+  g_autofree char *task
+      = g_strdup_printf ("task %" G_GUINT64_FORMAT " ('%s')",
+                         hass_graph_number (graph, graph->n_submitted),
+                         codelet->name ? codelet->name : "?");
+  if (can_run)
+    hass_graph_refuse (graph, HASS_ERROR_OVERFLOW,
+                       "%s: there are more than %d codelets; its one is one "
+                       "more",
+                       task, HASS_MOST_CODELETS);
+  else if (!graph->job)
+    hass_graph_refuse (graph, HASS_ERROR_NO_DEVICE,
+                       "%s: its codelet has no function for a core or a device",
+                       task);
+  else if (graph->modelled && codelet->gpu)
+    hass_graph_refuse (graph, HASS_ERROR_NO_DEVICE,
+                       "%s: its codelet has no function for cores, which "
+                       "computes the results of a modelled machine; a dry run "
+                       "needs none",
+                       task);
+  else
+    hass_graph_refuse (graph, HASS_ERROR_NO_DEVICE,
+                       "%s: its codelet has a function for %s, and the "
+                       "dataflow has %s; hass-info tells which GPUs there are "
+                       "and why there is none",
+                       task, functions, devices);
 }
 
 /* A task without a function for cores has an access that only they can have.

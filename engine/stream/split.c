@@ -33,8 +33,8 @@ hass_batch_split (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
   rest->since_ns = batch->since_ns;
   rest->next = batch->next;
   batch->next = rest;
-  hass_batch_recount (batch);
   hass_batch_recount (rest);
+  batch->n_alive -= rest->n_alive;
   return rest;
 }
 

@@ -286,6 +286,65 @@ recorded (void)
   hass_recorded_free (NULL);
 }
 
+/* -- Handles that are not NULL ------------------------------------------ */
+
+static gboolean
+pass (const HassBlock *block, HassWorker *worker, gpointer user_data,
+      GError **error)
+{
+  (void)block, (void)worker, (void)user_data, (void)error;
+  return TRUE;
+}
+
+static gboolean
+emit_nothing (HassEmitter *emitter, gpointer user_data, GError **error)
+{
+  (void)user_data, (void)error;
+  return hass_emitter_emit (emitter, &one) && hass_emitter_emit (emitter, NULL);
+}
+
+static gboolean
+emit_no_array (HassEmitter *emitter, gpointer user_data, GError **error)
+{
+  (void)user_data, (void)error;
+  return hass_emitter_emit_array (emitter, NULL, 0)
+         && hass_emitter_emit_array (emitter, NULL, 5);
+}
+
+static gboolean
+loop_without_body (const HassBlock *block, HassWorker *worker,
+                   gpointer user_data, GError **error)
+{
+  (void)block, (void)user_data;
+  return hass_worker_parallel_for (worker, 7, 1, NULL, NULL, error);
+}
+
+static void
+null_contents (void)
+{
+  const struct
+  {
+    HassGenerateFunc generate;
+    HassCpuWorkerFunc worker;
+    const char *says;
+  } wrong[] = { { emit_nothing, pass, "load 1 is NULL" },
+                { emit_no_array, pass, "loads is NULL, n_loads 5" },
+                { NULL, loop_without_body, "body is NULL, n 7" } };
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++)
+    {
+      HassDataFarm f = HASS_DATA_FARM_INIT;
+      g_autoptr (GError) error = NULL;
+      f.cpu_worker = wrong[i].worker;
+      f.generate = wrong[i].generate;
+      f.loads = wrong[i].generate ? NULL : &one;
+      f.n_loads = wrong[i].generate ? 0 : 1;
+      f.run.n_gpus = -1;
+      CU_ASSERT_FALSE (hass_data_farm_combine (&f, NULL, &error));
+      CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_INVALID));
+      CU_ASSERT_TRUE (error && strstr (error->message, wrong[i].says));
+    }
+}
+
 HASS_TEST_SUITE (null_handles,
                  { "a farm's callback that uses NULL stops the farm",
                    in_farms },
@@ -293,4 +352,6 @@ HASS_TEST_SUITE (null_handles,
                  { "a build callback that uses NULL stops the dataflow, or "
                    "fails its recording",
                    in_dataflows },
-                 { "a recorded graph that is NULL is an error", recorded })
+                 { "a recorded graph that is NULL is an error", recorded },
+                 { "loads and loops that are NULL are named with numbers",
+                   null_contents })

@@ -266,6 +266,23 @@ refused_lines (void)
   CU_ASSERT_EQUAL (refused_line ("HASS_DEVICES", "no-such"), 1);
 }
 
+/* A dataflow that is wrong in itself. */
+static void
+refused_dataflow (void)
+{
+  g_autofree char *path = trial_file ("");
+  HassDataflow d = HASS_DATAFLOW_INIT;
+  g_autoptr (GError) error = NULL;
+  g_setenv ("HASS_REPORT", path, TRUE);
+  CU_ASSERT_FALSE (hass_dataflow (&d, NULL, &error));
+  g_unsetenv ("HASS_REPORT");
+  g_autoptr (GPtrArray) lines = lines_of (path);
+  CU_ASSERT_EQUAL_FATAL (lines->len, 1);
+  CU_ASSERT_STRING_EQUAL (
+      json_object_get_string_member (line (lines, 0), "error"),
+      "dataflow 'dataflow': build is NULL");
+}
+
 static void
 no_report_file (void)
 {
@@ -287,4 +304,5 @@ HASS_TEST_SUITE (
     { "HASS_TRACE keeps all farms of the process, and only those", two_farms },
     { "HASS_REPORT has a line a farm, and why it failed", report_lines },
     { "HASS_REPORT says why a farm was refused", refused_lines },
+    { "so does a dataflow whose settings are wrong", refused_dataflow },
     { "a report file that cannot be written is an error", no_report_file })
