@@ -146,7 +146,9 @@ void hass_recorded_bind (HassRecorded *recorded, HassData *data, gpointer host);
  *   one, when the data are valid in memory; FALSE ends the runs.
  *
  * Runs a recorded graph as hass_dataflow() would, on cores and devices. After
- * each run all data are valid in memory. What devices have of them they need
+ * each run all data are valid in memory, but for those that a failed task has
+ * spoilt under HASS_ON_ERROR_CONTINUE: these stay invalid, for later runs, too,
+ * until the call ends. What devices have of them they need
  * not get again in the next run if @again is NULL; else it may have changed
  * them. Tasks of equal priority begin by the length of the longest path to the
  * end of the graph.

@@ -19,8 +19,9 @@
    on the thread of that callback. Results and loads emitted from elsewhere stop
    the farm with HASS_ERROR_MISUSE. The emitter or worker of a farm that has
    ended does nothing; if a callback of another farm uses it, that farm stops,
-   and outside of callbacks it is reported by g_warning(). A call made while its
-   farm is just ending cannot be detected. */
+   and outside of callbacks it is reported by g_warning(). Not detected are a
+   call made while its farm is just ending, and one with an emitter or worker
+   that a later farm has got again, at the same address. */
 #ifndef HASS_CALLBACKS_H
 #define HASS_CALLBACKS_H
 
