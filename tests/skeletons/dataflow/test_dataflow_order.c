@@ -164,13 +164,17 @@ static gboolean
 build_slow (HassGraph *graph, gpointer user_data, GError **error)
 {
   HassData *data = hass_graph_data (graph, memory, 8, 1, 0);
+  gboolean ok = data != NULL;
   (void)user_data, (void)error;
-  for (guint i = 0; i < 50000; i++)
-    submit (graph, &notes, data, HASS_UPDATE, i, 0);
+  for (guint i = 0; i < 50000 && ok; i++)
+    ok = hass_graph_task (
+        graph, &notes, &(HassAccess){ data, HASS_UPDATE }, 1,
+        &(HassTaskHints){ .arguments = &i, .argument_bytes = sizeof i });
   return TRUE;
 }
 
-/* A chain of some seconds ends within its deadline, or soon after. */
+/* A chain of some seconds ends within its deadline, or soon after, even if that
+   passes while it is built. */
 static void
 deadline (void)
 {
