@@ -52,6 +52,20 @@ hass_cuda_poll (HassCudaDevice *d, HassCudaLook look, gpointer data,
   return TRUE;
 }
 
+/* Returns: whether what was asked for with the answer @code has ended; FALSE
+   with an error, which begins with @what, if the call failed. */
+static gboolean
+has_ended (HassCudaDevice *d, int code, const char *what, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  if (cuda->classify (code) == HASS_CUDA_NOT_READY)
+    {
+      cuda->last_error ();
+      return FALSE;
+    }
+  return hass_gpu_check (d->gpu, code, what, error);
+}
+
 /* -- One event ------------------------------------------------------------- */
 
 /* Returns: whether the event has completed; FALSE with an error if the device
@@ -60,14 +74,7 @@ gboolean
 hass_cuda_passed (HassCudaDevice *d, gpointer event, const char *what,
                   GError **error)
 {
-  const HassCudart *cuda = hass_cudart ();
-  int code = cuda->event_query (event);
-  if (cuda->classify (code) == HASS_CUDA_NOT_READY)
-    {
-      cuda->last_error ();
-      return FALSE;
-    }
-  return hass_gpu_check (d->gpu, code, what, error);
+  return has_ended (d, hass_cudart ()->event_query (event), what, error);
 }
 
 typedef struct
@@ -215,16 +222,13 @@ static gboolean
 look_at_stream (HassCudaDevice *d, gpointer data)
 {
   Draining *s = data;
-  const HassCudart *cuda = hass_cudart ();
-  int code = cuda->stream_query (s->stream);
-  gboolean busy = cuda->classify (code) == HASS_CUDA_NOT_READY;
-  if (busy)
-    cuda->last_error ();
-  else
-    s->empty = hass_gpu_check (d->gpu, code, "drain a stream", NULL);
+  GError *error = NULL;
+  s->empty = has_ended (d, hass_cudart ()->stream_query (s->stream),
+                        "drain a stream", &error);
   gint64 now = hass_clock_ns ();
-  if (busy)
+  if (!error)
     s->answer_ns = now;
+  g_clear_error (&error);
   return s->empty || hass_gpus_broken () || now >= s->answer_ns + BLIND_NS;
 }
 

@@ -62,25 +62,36 @@ fake_wait_idle (int device)
     pthread_cond_wait (&fake.changed, &fake.lock);
 }
 
+/* Returns: TRUE if an operation that is not finished @is there, on a device
+   that works if it has to. */
+static gboolean
+any_op (gboolean (*is) (const Op *op, guintptr begin, guintptr end),
+        gboolean works, guintptr begin, guintptr end)
+{
+  for (guint i = 0; i < fake.streams->len; i++)
+    {
+      const Stream *s = fake.streams->pdata[i];
+      if (works && fake_dead (s->device))
+        continue;
+      if (s->running && is (s->running, begin, end))
+        return TRUE;
+      for (GList *l = s->ops.head; l; l = l->next)
+        if (is (l->data, begin, end))
+          return TRUE;
+    }
+  return FALSE;
+}
+
 static gboolean
 copies_there (const Op *op, guintptr begin, guintptr end)
 {
-  return op && op->host < end && begin < op->host_end;
+  return op->host < end && begin < op->host_end;
 }
 
 gboolean
 fake_in_use (guintptr begin, guintptr end)
 {
-  for (guint i = 0; i < fake.streams->len; i++)
-    {
-      const Stream *s = fake.streams->pdata[i];
-      if (copies_there (s->running, begin, end))
-        return TRUE;
-      for (GList *l = s->ops.head; l; l = l->next)
-        if (copies_there (l->data, begin, end))
-          return TRUE;
-    }
-  return FALSE;
+  return any_op (copies_there, FALSE, begin, end);
 }
 
 static gboolean
@@ -93,27 +104,17 @@ gboolean
 fake_will_write (gconstpointer memory, gsize bytes)
 {
   guintptr begin = (guintptr)memory;
-  gboolean writes = FALSE;
   pthread_mutex_lock (&fake.lock);
-  for (guint i = 0; i < fake.streams->len; i++)
-    {
-      const Stream *s = fake.streams->pdata[i];
-      if (fake_dead (s->device))
-        continue;
-      writes |= writes_there (s->running, begin, begin + bytes);
-      for (GList *l = s->ops.head; l; l = l->next)
-        writes |= writes_there (l->data, begin, begin + bytes);
-    }
+  gboolean writes = any_op (writes_there, TRUE, begin, begin + bytes);
   pthread_mutex_unlock (&fake.lock);
   return writes;
 }
 
 static gboolean
-uses (const Op *op, guintptr begin, guintptr end)
+computes_there (const Op *op, guintptr begin, guintptr end)
 {
-  const HassBundle *b = op ? &op->bundle : NULL;
-  gconstpointer at[] = { op ? op->to : NULL, op ? op->from : NULL,
-                         b ? b->input : NULL, b ? b->output : NULL };
+  const HassBundle *b = &op->bundle;
+  gconstpointer at[] = { op->to, op->from, b->input, b->output };
   for (guint i = 0; i < G_N_ELEMENTS (at); i++)
     if (((guintptr)at[i] | FAKE_DEVICE_BIT) >= begin
         && ((guintptr)at[i] | FAKE_DEVICE_BIT) < end)
@@ -124,16 +125,7 @@ uses (const Op *op, guintptr begin, guintptr end)
 gboolean
 fake_computes_there (guintptr begin, guintptr end)
 {
-  for (guint i = 0; i < fake.streams->len; i++)
-    {
-      const Stream *s = fake.streams->pdata[i];
-      if (uses (s->running, begin, end))
-        return TRUE;
-      for (GList *l = s->ops.head; l; l = l->next)
-        if (uses (l->data, begin, end))
-          return TRUE;
-    }
-  return FALSE;
+  return any_op (computes_there, FALSE, begin, end);
 }
 
 /* Hanging kernels are let go and nothing more is executed. */
