@@ -159,11 +159,11 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   if (G_LIKELY (done.n == e.n && done.n_failed == 0))
     return done;
   /* Under the lock, because a strategy may be moving the waiting units. */
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   if (done.n_failed > 0)
     hass_units_count_failures (job, worker, done.n_failed);
   hass_round_give_back (&slot->round, hass_extent_rest (e, done.n));
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   return done;
 }
 

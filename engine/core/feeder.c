@@ -93,10 +93,10 @@ hass_feeder_give_up (HassFeeder *f, const HassFeederPart *part,
                      const char *message)
 {
   HassJob *job = f->job;
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   hass_feeder_note_locked (f, part, message);
   hass_decide_lost (job, f->d, message);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
 }
 
 /* If all units of a grant are cut into parts and all parts have been settled,
@@ -156,9 +156,9 @@ free_part (HassFeeder *f)
 static gboolean
 is_lost (HassFeeder *f)
 {
-  pthread_mutex_lock (&f->job->decision);
+  hass_lock_take (&f->job->decision);
   gboolean lost = f->job->totals[f->d].lost;
-  pthread_mutex_unlock (&f->job->decision);
+  hass_lock_give (&f->job->decision);
   return lost;
 }
 
@@ -177,10 +177,10 @@ give_rest_back (HassFeederGrant *grant)
 static void
 drop_rest (HassFeeder *f, HassFeederGrant *grant, gint64 now_ns)
 {
-  pthread_mutex_lock (&f->job->decision);
+  hass_lock_take (&f->job->decision);
   give_rest_back (grant);
   hass_feeder_finish_locked (f, grant, now_ns);
-  pthread_mutex_unlock (&f->job->decision);
+  hass_lock_give (&f->job->decision);
   f->job->engine->changed (f->job);
 }
 
@@ -427,7 +427,7 @@ hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
   f->last_end_ns = back->end_ns;
   grant->n_parts--;
   part->grant = NULL;
-  pthread_mutex_lock (&f->job->decision);
+  hass_lock_take (&f->job->decision);
   if (failed)
     {
       hass_feeder_note_locked (f, part, back->message);
@@ -435,5 +435,5 @@ hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
       give_rest_back (grant);
     }
   hass_feeder_finish_locked (f, grant, back->end_ns);
-  pthread_mutex_unlock (&f->job->decision);
+  hass_lock_give (&f->job->decision);
 }

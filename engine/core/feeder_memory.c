@@ -40,7 +40,7 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
   grant->failed |= elsewhere;
   grant->n_parts--;
   part->grant = NULL;
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   hass_feeder_note_locked (f, NULL, message);
   if (again)
     {
@@ -50,7 +50,7 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
   else if (elsewhere)
     hass_round_keep_for_cpu (&round->round, e);
   hass_feeder_finish_locked (f, grant, now_ns);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   if (!elsewhere)
     hass_job_units_finished (job, round, e.n);
   job->engine->changed (job);
@@ -87,9 +87,9 @@ hass_feeder_too_large (HassFeeder *f, HassFeederPart *part, const char *why,
       grant->rest = (HassExtent){ e.first, e.n + grant->rest.n };
       return;
     }
-  pthread_mutex_lock (&f->job->decision);
+  hass_lock_take (&f->job->decision);
   hass_feeder_note_locked (f, part, why);
   hass_round_give_back (&grant->round->round, e);
-  pthread_mutex_unlock (&f->job->decision);
+  hass_lock_give (&f->job->decision);
   grant->failed = TRUE;
 }

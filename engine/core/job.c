@@ -134,7 +134,7 @@ static void
 init_shared (HassJob *job)
 {
   const HassFarm *farm = job->farm;
-  pthread_mutex_init (&job->decision, NULL);
+  hass_lock_init (&job->decision);
   pthread_mutex_init (&job->failure, NULL);
   hass_event_init (&job->event);
   job->unfinished = g_array_new (FALSE, FALSE, sizeof (HassUnfinished));
@@ -259,7 +259,7 @@ clear_shared (HassJob *job)
   hass_buffers_clear (job);
   hass_copies_clear (job);
   g_clear_error (&job->error);
-  pthread_mutex_destroy (&job->decision);
+  hass_lock_clear (&job->decision);
   pthread_mutex_destroy (&job->failure);
   hass_event_clear (&job->event);
 }

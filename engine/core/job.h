@@ -25,6 +25,7 @@
 
 #include "device/cpu/cpu_pool.h"
 #include "pool/event.h"
+#include "pool/fence.h"
 #include "pool/load_pool.h"
 #include "pool/result_pool.h"
 #include "pool/round_engine.h"
@@ -246,7 +247,7 @@ struct HassJob
   /* units of all rounds begun so far; written under the decision lock */
   _Atomic guint64 n_units;
 
-  _Alignas(HASS_CACHE_LINE) pthread_mutex_t decision;
+  _Alignas(HASS_CACHE_LINE) HassLock decision;
   /* under decision: HassSlot, the rounds in flight: HASS_SLOTS for loads of the
      pool, then those for open rounds or, in a farm without these, more */
   GPtrArray *slots;

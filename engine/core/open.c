@@ -62,14 +62,14 @@ static void
 refuse (HassJob *job, const HassSpan *span, gboolean locked)
 {
   if (!locked)
-    pthread_mutex_lock (&job->decision);
+    hass_lock_take (&job->decision);
   const HassSlot *slot
       = atomic_load_explicit (&job->open, memory_order_relaxed);
   guint64 seq = slot ? slot->round.seq_base + hass_round_units (&slot->round)
                      : job->n_loads;
   seq += hass_ready_set_waiting (job->ready);
   if (!locked)
-    pthread_mutex_unlock (&job->decision);
+    hass_lock_give (&job->decision);
   if (hass_job_check_costs (job, span, &seq))
     hass_job_check_devices (job, span, &seq);
 }
@@ -216,9 +216,9 @@ hass_open_pullable (HassJob *job, guint core)
 {
   if (G_UNLIKELY (hass_ready_set_returned (job->ready) > 0))
     {
-      pthread_mutex_lock (&job->decision);
+      hass_lock_take (&job->decision);
       HassSlot *slot = returned_to (job, HASS_DEVICE_CPU);
-      pthread_mutex_unlock (&job->decision);
+      hass_lock_give (&job->decision);
       if (slot)
         return slot;
     }

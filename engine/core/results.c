@@ -250,9 +250,9 @@ hass_results_of_bundle (HassWorker *worker, HassSlot *slot, HassExtent e,
   hass_units_flush_nested (job, worker);
   if (n_failed > 0)
     {
-      pthread_mutex_lock (&job->decision);
+      hass_lock_take (&job->decision);
       hass_units_count_failures (job, worker, n_failed);
-      pthread_mutex_unlock (&job->decision);
+      hass_lock_give (&job->decision);
     }
   return n_failed;
 }
@@ -274,9 +274,9 @@ hass_results_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
       g_error_new_literal (HASS_ERROR, HASS_ERROR_NO_MEMORY, why));
   hass_units_commit (job, worker, slot, hass_round_unit (&slot->round, e.first),
                      e.n);
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   hass_units_count_failures (job, worker, e.n);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
 }
 
 /* -- Collecting --------------------------------------------------------- */

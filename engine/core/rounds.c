@@ -242,9 +242,9 @@ abandon_ready (HassJob *job)
 static void
 rounds_finish (HassJob *job)
 {
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   hass_job_close_open (job);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   hass_job_retire (job);
   for (guint i = 0; i < job->slots->len; i++)
     if (hass_job_slot (job, i)->state != HASS_SLOT_FREE)
@@ -281,9 +281,9 @@ rounds_started (HassJob *job)
 static gboolean
 rounds_are_idle (HassJob *job)
 {
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   gboolean idle = hass_job_idle (job);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   return idle;
 }
 

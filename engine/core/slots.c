@@ -239,9 +239,9 @@ end_locked (HassJob *job, HassSlot *slot)
 static void
 end_round (HassJob *job, HassSlot *slot)
 {
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   end_locked (job, slot);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
 }
 
 /* Closes the open round, if there is one: no more units join it. It ends now or
@@ -280,11 +280,11 @@ close_if_quiet (HassJob *job, HassSlot *slot)
 {
   if (G_LIKELY (!is_quiet (job, slot)))
     return;
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   if (atomic_load_explicit (&job->open, memory_order_relaxed) == slot
       && is_quiet (job, slot))
     hass_job_close_open (job);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
 }
 
 /* @n units are computed and committed, or failed; the last ends the round. */
@@ -336,7 +336,7 @@ hass_slots_computed (gpointer data)
 {
   HassJob *job = data;
   guint64 n = 0;
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   for (guint i = 0; i < job->slots->len; i++)
     {
       HassSlot *slot = hass_job_slot (job, i);
@@ -348,7 +348,7 @@ hass_slots_computed (gpointer data)
                                            memory_order_seq_cst);
       n += slot->round.span.n - MIN (left, slot->round.span.n);
     }
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   return n;
 }
 
@@ -384,7 +384,7 @@ static HassSlot *
 claim_ended (HassJob *job)
 {
   HassSlot *found = NULL;
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   for (guint i = 0; i < job->slots->len && !found; i++)
     {
       HassSlot *slot = hass_job_slot (job, i);
@@ -397,7 +397,7 @@ claim_ended (HassJob *job)
           found = slot;
         }
     }
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   return found;
 }
 
@@ -429,11 +429,11 @@ hass_job_retire (HassJob *job)
     {
       release_loads (job, &slot->round.span, slot->round.seq_base);
       hass_load_pool_release (job->pool, &slot->round.span);
-      pthread_mutex_lock (&job->decision);
+      hass_lock_take (&job->decision);
       slot->state = HASS_SLOT_FREE;
       if (!slot->round.ready)
         atomic_fetch_sub_explicit (&job->n_taken, 1, memory_order_seq_cst);
-      pthread_mutex_unlock (&job->decision);
+      hass_lock_give (&job->decision);
       job->engine->changed (job);
     }
 }

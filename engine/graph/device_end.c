@@ -153,7 +153,7 @@ hass_device_gone (HassServing *s)
   pthread_mutex_unlock (&s->placing->lock);
   job->engine->changed (job);
   free_data (s);
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   HassTotals *t = &job->totals[s->device->d];
   if (t->error_domain == 0)
     {
@@ -161,7 +161,7 @@ hass_device_gone (HassServing *s)
       t->error_code = s->gone->code;
     }
   hass_decide_lost (job, s->device->d, s->gone->message);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   hass_place_hand_out (s->graph, s->worker, again);
   job->engine->changed (job);
 }

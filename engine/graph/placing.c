@@ -243,13 +243,13 @@ hass_place_why_nowhere (HassGraph *graph, const HassGraphTask *task)
   pthread_mutex_unlock (&p->lock);
   if (error)
     return error;
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   for (guint i = 0; i < p->n_devices; i++)
     if (job->totals[p->devices[i].d].lost)
       g_string_append_printf (why, "; %s is lost: %s",
                               job->devices[p->devices[i].d].name,
                               job->totals[p->devices[i].d].message);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   return g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
                       "no device is left that has a function for it%s",
                       why->str);

@@ -93,10 +93,10 @@ static HassSlot *
 ask (HassProxy *p, HassExtent *extent, gint64 now_ns)
 {
   HassJob *job = p->job;
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   HassSlot *slot = hass_stream_ask (hass_stream_of (job), p->feeder.worker,
                                     p->d, now_ns, extent, &p->again_ns);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   return slot;
 }
 

@@ -56,20 +56,20 @@ open_device (HassProxy *p)
   gint64 begin = hass_live_now (job);
   HassProxyWatch w;
   hass_proxy_estimate (p, &w);
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   job->devices[p->d].opening_ns = w.start_ns;
   job->devices[p->d].opens_at_ns = begin + w.start_ns;
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   hass_live_changed (job); /* who waits for the device knows for how long */
   hass_spare_begin (p->live->spare);
   gboolean ok = p->ops.open (p->device, &p->farm, &error);
   hass_spare_end (p->live->spare);
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   announce_opening_locked (job, p->d, begin, ok);
   job->devices[p->d].opening = !ok;
   if (ok)
     job->totals[p->d].ready_ns = hass_live_now (job);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   if (ok)
     return TRUE;
   if (g_error_matches (error, HASS_ERROR, HASS_ERROR_CANCELLED)
@@ -78,14 +78,14 @@ open_device (HassProxy *p)
       g_error_free (error);
       return FALSE;
     }
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   hass_decide_lost (job, p->d, error ? error->message : NULL);
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
   if (slot)
     hass_decide_stalled (job, slot);
   else if (!any_device_left_locked (job))
     hass_decide_nobody_left (job);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   g_clear_error (&error);
   hass_live_changed (job);
   return FALSE;
@@ -124,11 +124,11 @@ run (gpointer data)
   gint64 begin = hass_live_now (p->job);
   if (!hass_proxy_is_needed (p))
     {
-      pthread_mutex_lock (&p->job->decision);
+      hass_lock_take (&p->job->decision);
       leave_closed_locked (
           p->job, p->d, begin,
           "was not started: the farm was over before that could pay");
-      pthread_mutex_unlock (&p->job->decision);
+      hass_lock_give (&p->job->decision);
     }
   else
     {
@@ -204,9 +204,9 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
   hass_feeder_init (&p->feeder, job, d);
   /* Now, not in its thread: cores may be sooner, and some units keep them for
      longer than it takes to open. */
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   job->devices[d].opens_at_ns = hass_proxy_opens_at_ns (p);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   int failure = 0;
   live->proxies[d]
       = hass_proxy_thread_run (d - (job->cpu >= 0), run, p, &failure);
@@ -230,14 +230,14 @@ hass_proxies_start_wanted (HassJob *job)
       if (!job->gpus[d] || live->proxies[d]
           || (job->source->wants && !job->source->wants (job, d)))
         continue;
-      pthread_mutex_lock (&job->decision);
+      hass_lock_take (&job->decision);
       gboolean lost = job->totals[d].lost;
-      pthread_mutex_unlock (&job->decision);
+      hass_lock_give (&job->decision);
       if (lost || start_one (job, live, d, &error))
         continue;
-      pthread_mutex_lock (&job->decision);
+      hass_lock_take (&job->decision);
       hass_decide_lost (job, d, error->message);
-      pthread_mutex_unlock (&job->decision);
+      hass_lock_give (&job->decision);
       g_error_free (error);
     }
 }
@@ -250,15 +250,15 @@ hass_proxies_start (HassJob *job, HassLive *live)
   live->proxies = g_new0 (HassProxyThread *, MAX (job->n_devices, 1));
   live->unwanted = g_cancellable_new ();
   hass_event_init (&live->end);
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   for (guint d = 0; d < job->n_devices; d++)
     job->devices[d].opening = job->gpus[d] != NULL;
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   hass_proxies_start_wanted (job);
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   if (!any_device_left_locked (job) && !hass_job_stopping (job))
     hass_decide_nobody_left (job);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
 }
 
 void
@@ -271,12 +271,12 @@ hass_proxies_stop (HassJob *job, HassLive *live)
   for (guint d = 0; d < job->n_devices; d++)
     if (live->proxies[d])
       hass_proxy_thread_wait (live->proxies[d]);
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   for (guint d = 0; d < job->n_devices; d++)
     if (job->gpus[d] && !live->proxies[d] && !job->totals[d].lost)
       leave_closed_locked (job, d, hass_live_now (job),
                            "was not started: no task has a function for it");
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   g_object_unref (live->unwanted);
   hass_event_clear (&live->end);
   g_free (live->proxies);

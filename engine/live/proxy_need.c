@@ -382,12 +382,12 @@ hass_proxy_is_needed (HassProxy *p)
           tell_unopened (p, now_ns - w.begin_ns);
           return FALSE;
         }
-      pthread_mutex_lock (&job->decision);
+      hass_lock_take (&job->decision);
       Need need = decide (p, &w, now_ns);
       job->devices[p->d].opening_ns = is_last (job) ? w.start_ns : 0;
       if (need == OPEN) /* the proxies of other devices read opens_at_ns */
         job->devices[p->d].opens_at_ns = now_ns + w.start_ns;
-      pthread_mutex_unlock (&job->decision);
+      hass_lock_give (&job->decision);
       if (need == OPEN)
         {
           hass_event_cancel (&live->end);

@@ -112,9 +112,9 @@ static gint64
 again_ns (HassJob *job)
 {
   HassLive *live = job->driver;
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   note_again (job);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   return atomic_load_explicit (&live->again_ns, memory_order_relaxed);
 }
 
@@ -124,8 +124,8 @@ find (HassJob *job, double unit_ns, gboolean patient)
 {
   HassFind found = HASS_FIND_NOTHING;
   if (patient)
-    pthread_mutex_lock (&job->decision);
-  else if (pthread_mutex_trylock (&job->decision) != 0)
+    hass_lock_take (&job->decision);
+  else if (!hass_lock_try (&job->decision))
     return HASS_FIND_NOTHING;
   guint64 told = job->n_told;
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
@@ -147,7 +147,7 @@ find (HassJob *job, double unit_ns, gboolean patient)
   /* Proxies may wait until the strategy is told of a completion, which has just
      happened if n_told has changed. */
   gboolean news = found == HASS_FIND_FOUND || job->n_told != told;
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   if (news)
     hass_live_changed (job);
   return found;
@@ -176,7 +176,7 @@ static gboolean
 ask (HassProxy *p)
 {
   HassJob *job = p->job;
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   guint klass = hass_job_slot (job, 0)->round.classes[p->d];
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
   gboolean begun = !slot && p->live->proxies_begin
@@ -189,7 +189,7 @@ ask (HassProxy *p)
   if (!go && p->feeder.n_in_flight == 0
       && ((slot && hass_decide_stalled (job, slot)) || hass_open_stalled (job)))
     hass_live_changed (job);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   if (begun)
     hass_live_changed (job);
   return go;
@@ -207,13 +207,13 @@ patience_ns (HassProxy *p)
                   : -1;
   if (hass_job_stopping (job))
     return ns;
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
   HassSlot *open = atomic_load_explicit (&job->open, memory_order_relaxed);
   gint64 until_ns = slot ? hass_decide_again_ns (job, slot, p->d) : 0;
   if (until_ns == 0 && open)
     until_ns = hass_decide_again_ns (job, open, p->d);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   if (until_ns == 0)
     return ns;
   gint64 left_ns = MAX (until_ns - hass_live_now (job), 0);

@@ -332,13 +332,13 @@ hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle,
   if (!stream->linked || job->cpu < 0)
     return;
   if (urgent)
-    pthread_mutex_lock (&job->decision);
-  else if (pthread_mutex_trylock (&job->decision) != 0)
+    hass_lock_take (&job->decision);
+  else if (!hass_lock_try (&job->decision))
     return;
   if (urgent || stream->consulted_ns == 0
       || now_ns - stream->consulted_ns >= CONSULT_NS)
     consult (stream, now_ns, idle);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
 }
 
 gint64

@@ -33,9 +33,9 @@ lose (HassVirtualWorld *w, guint d)
   hass_virtual_gpu_lose (gpu);
   if (gpu->serving)
     return;
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   hass_decide_lost (job, d, HASS_VIRTUAL_LOST);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
 }
 
 void
@@ -137,9 +137,9 @@ hass_virtual_finished (HassVirtualWorld *w, HassSlot *slot, guint32 n)
         n_took += hass_round_progress (round, d).units > 0;
       if (job->cpu >= 0)
         {
-          pthread_mutex_lock (&job->decision);
+          hass_lock_take (&job->decision);
           hass_decide_report_cpu (job, slot);
-          pthread_mutex_unlock (&job->decision);
+          hass_lock_give (&job->decision);
         }
       if (n_took > 1)
         w->clock = hass_virtual_later (w, w->clock, floor (w->model->merge_ns));

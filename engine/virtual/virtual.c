@@ -145,11 +145,11 @@ run_round (HassVirtualWorld *w)
   HassJob *job = w->job;
   hass_virtual_check_stop (w);
   hass_virtual_pass_gap (w);
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   HassSlot *slot = hass_job_begin_round (job);
   if (!slot)
     slot = hass_open_slot (job, HASS_DEVICE_CPU);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   if (!slot)
     return FALSE;
   if (slot->round.n_units == 0)

@@ -116,9 +116,9 @@ feeder_rig_begin (FeederRig *r, guint n_loads, guint granted,
   r->job = new_job (r, part_bytes, with_cpu);
   g_assert (r->job);
   hass_job_generate (r->job);
-  pthread_mutex_lock (&r->job->decision);
+  hass_lock_take (&r->job->decision);
   r->round = hass_job_begin_round (r->job);
-  pthread_mutex_unlock (&r->job->decision);
+  hass_lock_give (&r->job->decision);
   hass_feeder_init (&r->feeder, r->job, with_cpu);
 }
 
@@ -141,10 +141,10 @@ feeder_rig_next_part (FeederRig *r)
   HassFeed feed = hass_feeder_next (&r->feeder, r->now_ns, &part);
   if (feed == HASS_FEED_ASK)
     {
-      pthread_mutex_lock (&r->job->decision);
+      hass_lock_take (&r->job->decision);
       gboolean any
           = hass_decide_gpu (r->job, r->round, r->feeder.d, &e, &unused);
-      pthread_mutex_unlock (&r->job->decision);
+      hass_lock_give (&r->job->decision);
       if (!any)
         return NULL;
       hass_feeder_grant (&r->feeder, r->round, e, r->now_ns);

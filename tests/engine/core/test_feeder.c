@@ -222,10 +222,10 @@ looks_or_fails (guint index, gpointer data)
     atomic_store (&c->over, TRUE);
   while (!atomic_load (&c->over))
     {
-      pthread_mutex_lock (&r->job->decision);
+      hass_lock_take (&r->job->decision);
       c->n_between += hass_round_waiting_anywhere (&r->round->round) == 4
                       && r->n_told < r->n_grants;
-      pthread_mutex_unlock (&r->job->decision);
+      hass_lock_give (&r->job->decision);
     }
 }
 

@@ -121,9 +121,9 @@ compute_both (HassJob *job)
 {
   guint n = 0;
   n_full++;
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   HassSlot *slot = hass_job_begin_round (job);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   job->awaits_units = TRUE;
   CU_ASSERT_FALSE (hass_load_pool_has_room (job->pool));
   for (n_woken = 0; n_woken < 2;)

@@ -46,9 +46,9 @@ await_device (HassJob *job, gboolean lost)
   gboolean ready = FALSE;
   while (!ready)
     {
-      pthread_mutex_lock (&job->decision);
+      hass_lock_take (&job->decision);
       ready = job->totals[1].lost == lost;
-      pthread_mutex_unlock (&job->decision);
+      hass_lock_give (&job->decision);
       ready = ready && (atomic_load (&live->n_serving) == 0) == lost;
     }
 }

@@ -142,7 +142,7 @@ tell_amid (HassToken *token, HassWorker *worker, gpointer data, GError **error)
   HassStream *stream = hass_stream_of (job);
   HassStageCount *count = &stream->workers[worker->index].stages[0];
   (void)token, (void)data, (void)error;
-  pthread_mutex_lock (&job->decision);
+  hass_lock_take (&job->decision);
   gint64 now_ns = job->engine->now (job);
   hass_stream_tell_cores (stream, now_ns);
   guint before = n_told;
@@ -150,7 +150,7 @@ tell_amid (HassToken *token, HassWorker *worker, gpointer data, GError **error)
   hass_stream_tell_cores (stream, now_ns);
   CU_ASSERT_EQUAL (n_told, before);
   atomic_fetch_sub (&count->tokens, 1);
-  pthread_mutex_unlock (&job->decision);
+  hass_lock_give (&job->decision);
   return TRUE;
 }
 
