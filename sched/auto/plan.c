@@ -71,6 +71,29 @@ least_work (const HassAutoKnown *k, const HassRound *round, guint device)
                                 k->u.reversed ? lo : hi - n, n);
 }
 
+/* Returns the fraction of what fills a GPU that its largest bundle was, at most
+   1. None has to be larger than that: the rate is what such bundles have
+   shown. */
+static double
+shown_part (const HassAutoKnown *k, guint device)
+{
+  double largest = k->e.of[device].largest;
+  double fill = hass_units_fill_work (&k->u, device);
+  return largest > 0 && largest < fill ? largest / fill : 1;
+}
+
+/* Returns the fraction of what fills a GPU from which on a bundle loses
+   nothing: where copies overlap kernels and take longer, kernels may leave a
+   part of the GPU idle, as they still end before the next bundle's copies. */
+static double
+hidden_part (const HassAutoKnown *k, guint device)
+{
+  const HassEstimate *m = &k->e.of[device];
+  if (!hass_estimates_overlaps (&k->e, device) || m->kernels_ns <= 0)
+    return 1;
+  return m->kernels_ns / MAX (m->kernels_ns, MAX (m->in_ns, m->out_ns));
+}
+
 /* Fills in a GPU for the plan of the rest of a round. */
 static void
 plan_gpu (const HassAutoKnown *k, const HassRound *round, guint arm,
@@ -94,10 +117,11 @@ plan_gpu (const HassAutoKnown *k, const HassRound *round, guint arm,
   double least = least_work (k, round, device);
   gboolean piped = hass_auto_pipeline_plan (&k->p, device, r);
   if (!piped || !k->p.of[device].smooth)
-    r->fill_ns = hass_units_fill_next (&k->u, round, device) / r->rate;
+    r->fill_ns = hass_units_fill_next (&k->u, round, device)
+                 * shown_part (k, device) / r->rate;
   if (k->u.listed)
     r->fill_ns = least / r->rate;
-  r->step_ns = MAX (least / r->rate, r->fill_ns);
+  r->step_ns = MAX (least / r->rate, r->fill_ns * hidden_part (k, device));
   if (k->u.listed)
     r->rate /= hass_auto_sorted_times (k, round, device);
   if (!piped && m->n_bundles == 0 && k->u.env->cost != HASS_COST_UNKNOWN)
@@ -211,7 +235,8 @@ whole_gpu (const HassAutoKnown *k, guint arm, guint device, double work,
   hass_auto_pipeline_whole (&k->p, device, arm == device, work, r);
   if (r->rate > 0)
     r->step_ns = MAX (k->u.work * hass_units_least (&k->u, device),
-                      hass_units_fill_work (&k->u, device))
+                      hass_units_fill_work (&k->u, device)
+                          * shown_part (k, device) * hidden_part (k, device))
                  / r->rate;
 }
 

@@ -44,6 +44,22 @@ rare_part (const SimCase *c)
   return (double)many / n;
 }
 
+/* Returns the time of a unit's copy over that of its kernel, where it is
+   longest. */
+static double
+copied_part (const SimCase *c)
+{
+  double most = 0;
+  for (guint g = 0; g < c->platform->n_gpus; g++)
+    {
+      const HassGpuModel *gpu = &c->platform->gpus[g];
+      double kernel_ns = c->workload->work / gpu->work_per_ns;
+      double copy_ns = (double)c->workload->input_bytes / gpu->h2d_bytes_per_ns;
+      most = MAX (most, copy_ns / kernel_ns);
+    }
+  return most;
+}
+
 static void
 hold_to_family (SimRandom family, const SimCase *c)
 {
@@ -74,6 +90,10 @@ hold_to_family (SimRandom family, const SimCase *c)
       break;
     case SIM_RANDOM_FUNCTION:
       expect (w->farm == HASS_FARM_FUNCTION, c, "farm");
+      break;
+    case SIM_RANDOM_COPIED:
+      if (p->n_gpus > 0)
+        expect (copied_part (c) > 0.99, c, "copies");
       break;
     default:
       if (p->n_gpus > 0)

@@ -33,6 +33,12 @@
      to 20 (log) of them if all devices together were cores.
    - indivisible: each unit is a block of a multiprocessor's, with 0.25 to 4
      times (log) the elements that fill one.
+   - copied: GPUs as CUDA devices are, 20 to 3000 (log) times as fast as a core,
+     with 12 to 55 GB/s (log) for each, launches of 5 to 100 us (log), grants
+   cut into parts of 32 MiB, four of which overlap. Copies take 1 to 20 times
+     (log) as long as kernels, a round of 1 to 100 ms (log) of kernels holds 0.3
+     to 30 times (log) what fills all GPUs, and a kernel of few elements takes
+     no longer than the copies of four parts.
    - function: tasks; in every other three cases of one element each, of which
      one to four fill a multiprocessor; else of 2 to 1000 elements (log).
 
@@ -79,6 +85,19 @@ draw_gpu (GRand *r, HassGpuModel *g, double core_rate, guint cores)
   g->curve = g_rand_boolean (r) ? HASS_CURVE_SATURATING : HASS_CURVE_LINEAR;
 }
 
+/* Makes a GPU what CUDA devices are beside a core that does @core_rate. */
+static void
+draw_cuda (GRand *r, HassGpuModel *g, double core_rate)
+{
+  g->work_per_ns = core_rate * sim_log_between (r, 20, 3000);
+  g->launch_ns = sim_log_between (r, 5e3, 1e5);
+  g->h2d_bytes_per_ns = g->d2h_bytes_per_ns = sim_log_between (r, 12, 55);
+  g->duplex = TRUE;
+  g->depth = g->kernels = 4;
+  g->part_bytes = 32 << 20;
+  g->curve = HASS_CURVE_LINEAR;
+}
+
 static HassPlatform *
 draw_platform (GRand *r, SimRandom family)
 {
@@ -92,12 +111,17 @@ draw_platform (GRand *r, SimRandom family)
       = g_rand_int_range (r, 0, 10) == 0 ? 0 : (guint)sim_log_between (r, 1, 9);
   p->gpus = g_new0 (HassGpuModel, p->n_gpus + 1);
   gboolean mixed = g_rand_int_range (r, 0, 3) == 0;
-  gboolean shared = g_rand_int_range (r, 0, 4) == 0;
+  gboolean shared
+      = g_rand_int_range (r, 0, 4) == 0 && family != SIM_RANDOM_COPIED;
   for (guint g = 0; g < p->n_gpus; g++)
     {
       HassGpuModel *gpu = &p->gpus[g];
       if (g == 0 || mixed)
-        draw_gpu (r, gpu, p->core_work_per_ns, p->cores);
+        {
+          draw_gpu (r, gpu, p->core_work_per_ns, p->cores);
+          if (family == SIM_RANDOM_COPIED)
+            draw_cuda (r, gpu, p->core_work_per_ns);
+        }
       else
         *gpu = p->gpus[0];
       gpu->label = NULL;
@@ -108,9 +132,9 @@ draw_platform (GRand *r, SimRandom family)
   return p;
 }
 
-static const char *const names[] = { "usual",   "narrow", "rare",
-                                     "unsized", "long",   "indivisible",
-                                     "function" };
+static const char *const names[]
+    = { "usual", "narrow",      "rare",     "unsized",
+        "long",  "indivisible", "function", "copied" };
 
 const char *
 sim_random_name (SimRandom family)
@@ -151,7 +175,8 @@ draw_round (GRand *r, SimWorkload *w, SimRandom family, const HassPlatform *p)
   double rate = p->core_work_per_ns * p->cores;
   for (guint g = 0; g < p->n_gpus; g++)
     rate += p->gpus[g].work_per_ns;
-  double round_ns = sim_log_between (r, 5e6, 2e8);
+  double round_ns = family == SIM_RANDOM_COPIED ? sim_log_between (r, 1e6, 1e8)
+                                                : sim_log_between (r, 5e6, 2e8);
   double units = sim_log_between (r, 1000, 20000);
   double cores = rate / p->core_work_per_ns;
   if (family == SIM_RANDOM_LONG)
@@ -168,9 +193,12 @@ draw_round (GRand *r, SimWorkload *w, SimRandom family, const HassPlatform *p)
 /* Draws the bytes of a unit: copies in as a part of the kernel's time, on the
    GPU where that part is largest. */
 static void
-draw_bytes (GRand *r, SimWorkload *w, const HassPlatform *p)
+draw_bytes (GRand *r, SimWorkload *w, SimRandom family, const HassPlatform *p)
 {
-  double part = sim_between (r, 0, w->cost == HASS_COST_UNKNOWN ? 0.2 : 0.8);
+  double part
+      = family == SIM_RANDOM_COPIED
+            ? sim_log_between (r, 1, 20)
+            : sim_between (r, 0, w->cost == HASS_COST_UNKNOWN ? 0.2 : 0.8);
   double least = 0;
   for (guint g = 0; g < p->n_gpus; g++)
     {
@@ -195,6 +223,13 @@ draw_width (GRand *r, const SimWorkload *w, SimRandom family,
     return multiprocessors * w->elements * sim_log_between (r, 0.25, 4);
   if (family == SIM_RANDOM_FUNCTION && w->elements == 1)
     return multiprocessors * g_rand_int_range (r, 1, 5);
+  if (family == SIM_RANDOM_COPIED)
+    {
+      const HassGpuModel *gpu = &p->gpus[g];
+      double parts_ns = 4 * (double)gpu->part_bytes / gpu->h2d_bytes_per_ns;
+      double most = parts_ns * gpu->work_per_ns / w->work * (double)w->elements;
+      return MIN (widest / sim_log_between (r, 0.3, 30), most);
+    }
   return family == SIM_RANDOM_NARROW
              ? widest / sim_log_between (r, 0.5, 8)
              : sim_log_between (r, widest / 8 / 100, widest / 8);
@@ -213,7 +248,7 @@ sim_random_case_of (SimRandom family, guint64 seed, guint index, guint rounds)
   p->name = g_strdup (w->name);
   draw_class (r, w, family, index);
   draw_round (r, w, family, p);
-  draw_bytes (r, w, p);
+  draw_bytes (r, w, family, p);
   /* Elements of a partition farm have whole bytes. */
   gboolean one = w->farm == HASS_FARM_PARTITION
                  || (family == SIM_RANDOM_FUNCTION && index / 3 % 2 == 0);
