@@ -52,6 +52,7 @@ typedef struct
   gpointer registered; /* pages pinned for this bundle, or NULL */
   gsize registered_bytes;
   gint64 submit_ns, register_ns;
+  gsize n_blocks;
   /* Time that CPU cores spent on copying and pinning for the bundle. */
   gint64 host_ns;
   gint64 worker_ns; /* time that the GPU worker took to enqueue its kernels */
@@ -159,8 +160,10 @@ struct HassCudaDevice
   /* Highest number of records an element that was seen. */
   double record_rate;
   /* When the last bundle was seen to be done, and what it had taken, since its
-     submission or the end of the one before, in ns; 0: none yet. */
+     submission or the end of the one before, in ns, and its blocks; 0: none
+     yet. */
   gint64 done_ns, expected_ns;
+  gsize expected_blocks;
   int slack_ns; /* of the proxy thread's timers, before */
   /* The epoch event of slot 0's kit (time 0 of the farm) is recorded. */
   gboolean has_epoch;

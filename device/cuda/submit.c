@@ -379,6 +379,7 @@ hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
   expect_gathering (d, blocks, n);
   make_groups (d, slot, blocks, n);
   slot->submit_ns = hass_clock_ns ();
+  slot->n_blocks = n;
   slot->n_runs = 0;
   slot->host_ns = slot->worker_ns = 0;
   gboolean ok = choose_streams (d, slot, error)

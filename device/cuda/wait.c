@@ -5,10 +5,10 @@
    DESIGN. The proxy thread polls, and sleeps between two looks for half of the
    time until the end that it expects, or since then. So it looks more often the
    nearer that end is. Where bundles are in flight it expects the next one to
-   take as long as the last one did. A blocking wait of the CUDA runtime would
-   not need this, but where all cores compute it returns as late as 2 ms after
-   the bundle, and the GPU is idle meanwhile; and for a GPU that hangs it never
-   returns.
+   take as long as the last one did, or less, if it has fewer blocks. A blocking
+   wait of the CUDA runtime would not need this, but where all cores compute it
+   returns as late as 2 ms after the bundle, and the GPU is idle meanwhile; and
+   for a GPU that hangs it never returns.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
@@ -177,6 +177,18 @@ look_at_queue (HassCudaDevice *d, gpointer data)
   return FALSE;
 }
 
+/* Returns: what the bundle in a slot is expected to take: as long as the last
+   one, or less, if it has fewer blocks. */
+static gint64
+expected_ns (const HassCudaDevice *d, guint slot)
+{
+  gsize n = d->slots[slot].n_blocks;
+  if (n >= d->expected_blocks)
+    return d->expected_ns;
+  return (gint64)((double)d->expected_ns * (double)n
+                  / (double)d->expected_blocks);
+}
+
 /* Returns: the index in the queue of a bundle that is done. If none is done
    yet, waits for one, at most @timeout_ns. Returns n_queued if none is done by
    then, or with an error. */
@@ -189,9 +201,9 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
   gint64 begin_ns = MAX (submit_ns, d->done_ns);
   gint64 until_ns
       = MIN (hass_clock_ns () + timeout_ns, deadline_ns (d, submit_ns));
-  gboolean ended
-      = hass_cuda_poll (d, look_at_queue, &found, begin_ns + d->expected_ns,
-                        MOST_POLL_NS, until_ns);
+  gboolean ended = hass_cuda_poll (d, look_at_queue, &found,
+                                   begin_ns + expected_ns (d, d->queue[0]),
+                                   MOST_POLL_NS, until_ns);
   if (!ended && hass_cuda_past_deadline (d, submit_ns))
     hass_cuda_note_hung (d, "a bundle", &found.error);
   if (found.error)
@@ -201,7 +213,10 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
       d->done_ns = hass_clock_ns ();
       /* Otherwise it may have been done for a while. */
       if (found.n_looks > 1)
-        d->expected_ns = d->done_ns - begin_ns;
+        {
+          d->expected_ns = d->done_ns - begin_ns;
+          d->expected_blocks = d->slots[d->queue[found.at]].n_blocks;
+        }
     }
   return found.at;
 }
