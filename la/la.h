@@ -116,8 +116,8 @@ gboolean hass_la_potrf (const HassLaPotrf *potrf, gsize *minor,
 
 /**
  * hass_la_potrf_tiles:
- * @tile_rows, @tile_cols: (out): the size of the tiles that hass_la_potrf()
- *   would use; those at the edges may be smaller.
+ * @tile_rows, @tile_cols: (out) (optional): the size of the tiles that
+ *   hass_la_potrf() would use; those at the edges may be smaller.
  *
  * Returns: TRUE; FALSE with HASS_ERROR_INVALID.
  */

@@ -215,6 +215,8 @@ read_settings (HassLaPotrf *into, const HassLaPotrf *from, GError **error)
 {
   gsize least = G_STRUCT_OFFSET (HassLaPotrf, a) + sizeof from->a;
   *into = hass_la_potrf_init ();
+  if (!from)
+    return invalid (error, "HassLaPotrf is NULL");
   if (from->struct_size < least || from->struct_size > sizeof *into)
     return invalid (error,
                     "struct_size is %zu, not from %zu to %zu: start from "
@@ -279,8 +281,10 @@ hass_la_potrf_tiles (const HassLaPotrf *potrf, gsize *tile_rows,
   if (!read_settings (&s, potrf, error))
     return FALSE;
   LaTiles t = cut (&s);
-  *tile_rows = t.rows;
-  *tile_cols = t.cols;
+  if (tile_rows)
+    *tile_rows = t.rows;
+  if (tile_cols)
+    *tile_cols = t.cols;
   return TRUE;
 }
 

@@ -151,6 +151,23 @@ wrong_settings (void)
     }
 }
 
+/* As the skeletons do: a message, not a crash. */
+static void
+null_arguments (void)
+{
+  HassLaPotrf s = HASS_LA_POTRF_INIT;
+  g_autoptr (GError) error = NULL, tiles_error = NULL;
+  gsize rows = 1, cols = 1;
+  CU_ASSERT_FALSE (hass_la_potrf (NULL, NULL, NULL, &error));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_INVALID));
+  CU_ASSERT_PTR_NOT_NULL (strstr (error->message, "HassLaPotrf is NULL"));
+  CU_ASSERT_FALSE (hass_la_potrf_tiles (NULL, &rows, &cols, &tiles_error));
+  CU_ASSERT_TRUE (
+      g_error_matches (tiles_error, HASS_ERROR, HASS_ERROR_INVALID));
+  CU_ASSERT_PTR_NOT_NULL (strstr (tiles_error->message, "HassLaPotrf is NULL"));
+  CU_ASSERT_TRUE (hass_la_potrf_tiles (&s, NULL, NULL, NULL));
+}
+
 static void
 older_struct (void)
 {
@@ -244,6 +261,8 @@ HASS_TEST_SUITE (
     { "the first leading minor that is not positive is named, as by LAPACK",
       not_positive },
     { "wrong settings are refused before anything is written", wrong_settings },
+    { "settings that are NULL are refused, results may be NULL",
+      null_arguments },
     { "a program built when the struct was smaller is served", older_struct },
     { "tiles suit the matrix and the cores", tile_sizes },
     { "on a GPU the next panel is solved before far ones are updated",
