@@ -9,7 +9,12 @@
 
 #include <math.h>
 
-G_DEFINE_QUARK (hass - la - error - quark, hass_la_error)
+/* Not by G_DEFINE_QUARK (), in whose argument clang-format puts spaces. */
+GQuark
+hass_la_error_quark (void)
+{
+  return g_quark_from_static_string ("hass-la-error-quark");
+}
 
 static gboolean
 not_positive (LaFactoring *f, gsize minor, GError **error)

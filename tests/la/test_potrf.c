@@ -169,6 +169,13 @@ null_arguments (void)
 }
 
 static void
+error_domain (void)
+{
+  CU_ASSERT_STRING_EQUAL (g_quark_to_string (HASS_LA_ERROR),
+                          "hass-la-error-quark");
+}
+
+static void
 older_struct (void)
 {
   double a = 4;
@@ -263,6 +270,7 @@ HASS_TEST_SUITE (
     { "wrong settings are refused before anything is written", wrong_settings },
     { "settings that are NULL are refused, results may be NULL",
       null_arguments },
+    { "the error domain has the name of its function", error_domain },
     { "a program built when the struct was smaller is served", older_struct },
     { "tiles suit the matrix and the cores", tile_sizes },
     { "on a GPU the next panel is solved before far ones are updated",
