@@ -95,8 +95,9 @@ hass_la_potrf_init (void)
  * hass_la_potrf:
  * @minor: (out) (optional): LAPACK's info: 0; or, if the matrix is not positive
  *   definite, the order of its first leading minor that is not positive.
- * @report: (out) (optional): NULL with HASS_ERROR_INVALID; else free with
- *   hass_report_free().
+ * @report: (out) (optional): NULL if a field of @potrf other than run is
+ *   invalid; else set, also when the factorisation fails or run is invalid;
+ *   free with hass_report_free().
  *
  * Factorises a symmetric positive definite matrix, A = L * L' (its lower
  * triangle is given) or A = U' * U (its upper one), in place: dpotrf() and
