@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "../gpu_limit.h"
+
 #define DEFAULT_N 4096
 #define NOT_GIVEN G_MININT64
 #define MOST_ROUNDS 1000000
@@ -61,7 +63,7 @@ understand (CholeskyOptions *o, const Given *g, GError **error)
   } numbers[] = { { "--n", n, 0, CHOLESKY_MOST_ROWS },
                   { "--rounds", g->rounds, 1, MOST_ROUNDS },
                   { "--cores", g->cores, 0, 4096 },
-                  { "--gpus", g->gpus, 0, 64 } };
+                  { "--gpus", g->gpus == ALL_GPUS ? 0 : g->gpus, 0, 64 } };
   for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
     if (numbers[i].value < numbers[i].least
         || numbers[i].value > numbers[i].most)
@@ -76,7 +78,7 @@ understand (CholeskyOptions *o, const Given *g, GError **error)
   o->problem.triangle = g->upper ? HASS_LA_UPPER : HASS_LA_LOWER;
   o->rounds = g->rounds;
   o->cores = g->cores;
-  o->gpus = g->cpu_only ? -1 : g->gpus;
+  o->gpus = gpu_limit (g->gpus, g->cpu_only);
   if (g->cpu_only && g->gpus > 0)
     return wrong (error, "--cpu-only leaves no device for --gpus");
   o->seed = g->seed;
@@ -93,7 +95,7 @@ gboolean
 cholesky_options_parse (CholeskyOptions *o, int argc, char **argv,
                         GError **error)
 {
-  Given g = { .n = NOT_GIVEN, .rounds = 3, .seed = 1 };
+  Given g = { .n = NOT_GIVEN, .rounds = 3, .seed = 1, .gpus = ALL_GPUS };
   memset (o, 0, sizeof *o);
   const GOptionEntry entries[] = {
     { "n", 'n', 0, G_OPTION_ARG_INT64, &g.n, "Rows of a random matrix (4096)",
@@ -115,7 +117,8 @@ cholesky_options_parse (CholeskyOptions *o, int argc, char **argv,
     { "json", 0, 0, G_OPTION_ARG_NONE, &o->json,
       "Print that as JSON, and all else to stderr", NULL },
     { "cores", 0, 0, G_OPTION_ARG_INT, &g.cores, "Use at most so many", "N" },
-    { "gpus", 0, 0, G_OPTION_ARG_INT, &g.gpus, "Use at most so many", "N" },
+    { "gpus", 0, 0, G_OPTION_ARG_INT, &g.gpus, "Use at most so many, 0: none",
+      "N" },
     { "cpu-only", 0, 0, G_OPTION_ARG_NONE, &g.cpu_only, "Use no GPU", NULL },
     { "strategy", 0, 0, G_OPTION_ARG_STRING, &o->strategy,
       "Schedule with this strategy", "NAME" },

@@ -79,7 +79,7 @@ run (const MatrixOptions *o, GError **error)
                                  .platform = o->platform,
                                  .seed = o->seed,
                                  .n_cores = o->cores,
-                                 .n_gpus = o->cpu_only ? -1 : o->gpus },
+                                 .n_gpus = o->gpus },
                     .seconds = seconds };
   if (!matrix_fill (p, o->seed, o->cores, error)
       || !matrix_multiply (p, &how, &report, error))

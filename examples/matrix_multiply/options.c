@@ -7,6 +7,8 @@
 
 #include <hass/strategy.h>
 
+#include "../gpu_limit.h"
+
 #define DEFAULT_N 2048
 #define NOT_GIVEN G_MININT64
 #define MOST_ROUNDS 1000000
@@ -80,17 +82,20 @@ understand (MatrixOptions *o, const Given *g, GError **error)
                    error))
       return FALSE;
   if (!in_range ("--cores", g->cores, 0, 4096, error)
-      || !in_range ("--gpus", g->gpus, 0, 64, error))
+      || !in_range ("--gpus", g->gpus == ALL_GPUS ? 0 : g->gpus, 0, 64, error))
     return FALSE;
   if (o->cpu_only && (o->gpu_only || g->gpus > 0))
     return wrong (error, "--cpu-only leaves no device for %s",
                   o->gpu_only ? "--gpu-only" : "--gpus");
+  if (o->gpu_only && g->gpus == 0)
+    return wrong (error, "--gpus=0 leaves no device for --gpu-only");
   p->m = g->m;
   p->k = g->k;
   p->n = g->n;
   o->rounds = g->rounds;
   o->cores = g->cores;
-  o->gpus = g->gpus;
+  o->gpus = gpu_limit (g->gpus, o->cpu_only);
+  o->cpu_only = o->gpus < 0;
   o->seed = g->seed;
   if (!g->type || strcmp (g->type, "double") == 0)
     p->type = MATRIX_DOUBLE;
@@ -118,9 +123,12 @@ list_strategies (void)
 gboolean
 matrix_options_parse (MatrixOptions *o, int argc, char **argv, GError **error)
 {
-  Given g = {
-    .n = DEFAULT_N, .m = NOT_GIVEN, .k = NOT_GIVEN, .rounds = 1, .seed = 1
-  };
+  Given g = { .n = DEFAULT_N,
+              .m = NOT_GIVEN,
+              .k = NOT_GIVEN,
+              .rounds = 1,
+              .seed = 1,
+              .gpus = ALL_GPUS };
   memset (o, 0, sizeof *o);
   const GOptionEntry entries[] = {
     { "n", 'n', 0, G_OPTION_ARG_INT64, &g.n,
@@ -147,7 +155,8 @@ matrix_options_parse (MatrixOptions *o, int argc, char **argv, GError **error)
     { "platform", 0, 0, G_OPTION_ARG_FILENAME, &o->platform,
       "Run on a modelled machine, in virtual time", "FILE" },
     { "cores", 0, 0, G_OPTION_ARG_INT, &g.cores, "Use at most so many", "N" },
-    { "gpus", 0, 0, G_OPTION_ARG_INT, &g.gpus, "Use at most so many", "N" },
+    { "gpus", 0, 0, G_OPTION_ARG_INT, &g.gpus, "Use at most so many, 0: none",
+      "N" },
     { "cpu-only", 0, 0, G_OPTION_ARG_NONE, &o->cpu_only, "Use no GPU", NULL },
     { "gpu-only", 0, 0, G_OPTION_ARG_NONE, &o->gpu_only,
       "Compute on GPUs alone", NULL },

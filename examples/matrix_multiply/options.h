@@ -13,7 +13,7 @@ typedef struct
   guint64 seed;
   char *strategy, *platform;
   gboolean verify, report, json, cpu_only, gpu_only;
-  int gpus; /* at most; 0: all */
+  int gpus; /* as HassRunOptions n_gpus */
 } MatrixOptions;
 
 /* Parses the arguments; --help ends the program. */

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "../gpu_limit.h"
+
 #define SAMPLES_PI ((gint64)1 << 28)
 #define SAMPLES_OPTION ((gint64)1 << 20)
 
@@ -83,6 +85,8 @@ understand (McOptions *o, const Given *g, GError **error)
     return wrong (error, "--pi and --option exclude each other");
   if (g->cpu_only && g->gpu_only)
     return wrong (error, "--cpu-only and --gpu-only exclude each other");
+  if (g->gpus == 0 && g->gpu_only)
+    return wrong (error, "--gpus=0 and --gpu-only exclude each other");
   if (g->gpu_only && !monte_carlo_gpu_worker)
     return wrong (error, "--gpu-only: this program was built without CUDA");
   if (samples == 0)
@@ -90,15 +94,16 @@ understand (McOptions *o, const Given *g, GError **error)
   if (!check ("samples", samples, 1, MC_MAX_SAMPLES, error)
       || !check ("block", g->block, 0, G_MAXINT64, error)
       || !check ("cores", g->cores, 0, G_MAXINT, error)
-      || !check ("gpus", g->gpus, 0, G_MAXINT, error))
+      || !check ("gpus", g->gpus == ALL_GPUS ? 0 : g->gpus, 0, G_MAXINT, error))
     return FALSE;
   if (kind != MC_PI && !check_option (&o->option, g->steps, error))
     return FALSE;
   guint64 seed = (guint64)g->seed;
+  gint n_gpus = gpu_limit (g->gpus, g->cpu_only);
   o->option.steps = (guint)g->steps;
   o->job = (McJob){ .samples = (guint64)samples,
                     .block = (guint64)g->block,
-                    .gpu_worker = g->cpu_only ? NULL : monte_carlo_gpu_worker,
+                    .gpu_worker = n_gpus < 0 ? NULL : monte_carlo_gpu_worker,
                     .no_cpu = g->gpu_only };
   o->job.model = kind == MC_PI
                      ? monte_carlo_pi_model (seed)
@@ -106,7 +111,7 @@ understand (McOptions *o, const Given *g, GError **error)
   o->job.run.strategy = o->strategy;
   o->job.run.platform = o->platform;
   o->job.run.n_cores = (guint)g->cores;
-  o->job.run.n_gpus = g->cpu_only ? -1 : g->gpus;
+  o->job.run.n_gpus = n_gpus;
   return TRUE;
 }
 
@@ -114,7 +119,7 @@ gboolean
 monte_carlo_options_parse (McOptions *o, int *argc, char ***argv,
                            GError **error)
 {
-  Given g = { .seed = 1, .steps = 64 };
+  Given g = { .seed = 1, .steps = 64, .gpus = ALL_GPUS };
   memset (o, 0, sizeof *o);
   o->option = (McOption){ 100, 100, 0.05, 0.2, 1, 0 };
   const GOptionEntry entries[] = {
@@ -145,7 +150,8 @@ monte_carlo_options_parse (McOptions *o, int *argc, char ***argv,
     { "platform", 0, 0, G_OPTION_ARG_FILENAME, &o->platform,
       "Run on a modelled machine, virtual time", "FILE" },
     { "cores", 0, 0, G_OPTION_ARG_INT, &g.cores, "Use at most N cores", "N" },
-    { "gpus", 0, 0, G_OPTION_ARG_INT, &g.gpus, "Use at most N GPUs", "N" },
+    { "gpus", 0, 0, G_OPTION_ARG_INT, &g.gpus, "Use at most N GPUs, 0: none",
+      "N" },
     { "cpu-only", 0, 0, G_OPTION_ARG_NONE, &g.cpu_only, "Use no GPU", NULL },
     { "gpu-only", 0, 0, G_OPTION_ARG_NONE, &g.gpu_only, "Use no core", NULL },
     { "report", 0, 0, G_OPTION_ARG_NONE, &o->report,

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "../gpu_limit.h"
 #include "blend.h"
 
 static const char summary[]
@@ -48,12 +49,14 @@ check_devices (const Given *g, GError **error)
 {
   if (g->cores < 0)
     return wrong (error, "--cores=%d is negative", g->cores);
-  if (g->gpus < 0)
+  if (g->gpus < 0 && g->gpus != ALL_GPUS)
     return wrong (error, "--gpus=%d is negative", g->gpus);
   if (g->frames < 0)
     return wrong (error, "--frames=%d is negative", g->frames);
   if (g->cpu_only && g->gpu_only)
     return wrong (error, "--cpu-only and --gpu-only exclude each other");
+  if (g->gpus == 0 && g->gpu_only)
+    return wrong (error, "--gpus=0 and --gpu-only exclude each other");
   if (g->gpu_only && !y4m_gpu_worker)
     return wrong (error, "--gpu-only: this program was built without CUDA");
   return TRUE;
@@ -90,18 +93,20 @@ understand (Y4mOptions *o, const Given *g, GError **error)
   o->job.temporal = (guint)g->temporal;
   o->job.frames = (guint)g->frames;
   o->job.no_cpu = g->gpu_only;
-  o->job.gpu = !g->cpu_only;
   o->job.run.strategy = o->strategy;
   o->job.run.platform = o->platform;
   o->job.run.n_cores = (guint)g->cores;
-  o->job.run.n_gpus = g->cpu_only ? -1 : g->gpus;
+  o->job.run.n_gpus = gpu_limit (g->gpus, g->cpu_only);
+  o->job.gpu = o->job.run.n_gpus >= 0;
   return TRUE;
 }
 
 gboolean
 y4m_options_parse (Y4mOptions *o, int *argc, char ***argv, GError **error)
 {
-  Given g = { .strength = 3, .patch = 7, .search = 15, .temporal = 8 };
+  Given g = {
+    .strength = 3, .patch = 7, .search = 15, .temporal = 8, .gpus = ALL_GPUS
+  };
   memset (o, 0, sizeof *o);
   const GOptionEntry entries[] = {
     { "strength", 's', 0, G_OPTION_ARG_DOUBLE, &g.strength,
@@ -120,7 +125,8 @@ y4m_options_parse (Y4mOptions *o, int *argc, char ***argv, GError **error)
     { "platform", 0, 0, G_OPTION_ARG_FILENAME, &o->platform,
       "Run on a modelled machine, virtual time", "FILE" },
     { "cores", 0, 0, G_OPTION_ARG_INT, &g.cores, "Use at most N cores", "N" },
-    { "gpus", 0, 0, G_OPTION_ARG_INT, &g.gpus, "Use at most N GPUs", "N" },
+    { "gpus", 0, 0, G_OPTION_ARG_INT, &g.gpus, "Use at most N GPUs, 0: none",
+      "N" },
     { "cpu-only", 0, 0, G_OPTION_ARG_NONE, &g.cpu_only, "Use no GPU", NULL },
     { "gpu-only", 0, 0, G_OPTION_ARG_NONE, &g.gpu_only, "Denoise on GPUs alone",
       NULL },

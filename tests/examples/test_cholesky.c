@@ -13,6 +13,7 @@
 #  include <glib/gstdio.h>
 
 #  include "cholesky/cholesky.h"
+#  include "cholesky/options.h"
 #  include "tests/program.h"
 
 #  define ALWAYS_FULL 1e12
@@ -57,6 +58,27 @@ program_runs (void)
         continue;
       printf ("\n    %s: %d, %s%s", cases[i].arguments, status, out, err);
       CU_FAIL ("the program said or did something else");
+    }
+}
+
+static void
+limits_gpus (void)
+{
+  static const struct
+  {
+    const char *option;
+    gint n_gpus;
+  } cases[] = { { "--gpus=0", -1 },
+                { "--gpus=2", 2 },
+                { "--cpu-only", -1 },
+                { "--report", 0 } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      char *argv[] = { "cholesky", (char *)cases[i].option, NULL };
+      CholeskyOptions o;
+      CU_ASSERT_TRUE (cholesky_options_parse (&o, 2, argv, NULL));
+      CU_ASSERT_EQUAL (o.gpus, cases[i].n_gpus);
+      cholesky_options_clear (&o);
     }
 }
 
@@ -148,6 +170,7 @@ restores (void)
 HASS_TEST_SUITE (
     examples_cholesky,
     { "cholesky verifies, reports and says what is wrong", program_runs },
+    { "--gpus=0 means no GPU, as --cpu-only", limits_gpus },
     { "cholesky factorises a file, or names the minor", program_reads },
     { "a wrong factor does not pass the check", wrong_factors },
     { "a factorised matrix comes back from its other triangle", restores })

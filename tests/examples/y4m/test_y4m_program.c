@@ -8,6 +8,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
+#include "y4m_denoise/options.h"
 #include "y4m_trial.h"
 
 /* A folder with the files in.y4m and out.y4m. */
@@ -146,6 +147,27 @@ refuses (void)
 }
 
 static void
+limits_gpus (void)
+{
+  static const struct
+  {
+    const char *option;
+    gint n_gpus;
+  } cases[] = { { "--gpus=0", -1 }, { "--gpus=2", 2 }, { "--report", 0 } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      char *words[] = { "y4m_denoise", (char *)cases[i].option, NULL };
+      char **argv = words;
+      int argc = 2;
+      Y4mOptions o;
+      CU_ASSERT_TRUE (y4m_options_parse (&o, &argc, &argv, NULL));
+      CU_ASSERT_EQUAL (o.job.run.n_gpus, cases[i].n_gpus);
+      CU_ASSERT_EQUAL (o.job.gpu, cases[i].n_gpus >= 0);
+      y4m_options_clear (&o);
+    }
+}
+
+static void
 fails (void)
 {
   g_autoptr (GString) stream = y4m_trial_stream ("YUV4MPEG2 W40 H30", 3, 9, 9);
@@ -206,4 +228,5 @@ HASS_TEST_SUITE (y4m_program,
                    fails },
                  { "what the output held is lost with the first frame, not "
                    "with an error before",
+                 { "--gpus=0 means no GPU, as --cpu-only", limits_gpus },
                    keeps_output })
