@@ -1,41 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* output.h: the output of a tool. It fails, with a message, if its standard
-   output could not be written completely, for instance on a full disk, however
-   it exits. Text is in the user's locale, but numbers have points in each, as
-   programs read them, too, and strategies are given as text.
+/* output.h: the output of a tool. It is checked as that of an example
+   (standard_output.h). Text is in the user's locale, but numbers have points in
+   each, as programs read them, too, and strategies are given as text.
    Thread safety: output_begin is called once, first in main. */
 #ifndef HASS_TOOLS_OUTPUT_H
 #define HASS_TOOLS_OUTPUT_H
 
-#include <errno.h>
 #include <locale.h>
-#include <stdio.h>
-#include <stdio_ext.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#define OUTPUT_FAILED 1 /* exit status on failure */
-
-/* A closed standard output is an error only if something was written. */
-static void
-output_close (void)
-{
-  int lost = ferror (stdout), pending = __fpending (stdout) != 0;
-  errno = 0;
-  if ((fclose (stdout) == 0 || (errno == EBADF && !pending)) && !lost)
-    return;
-  fprintf (stderr, "%s: standard output: %s\n", program_invocation_short_name,
-           errno != 0 ? strerror (errno) : "write error");
-  _exit (OUTPUT_FAILED);
-}
+#include "examples/standard_output.h"
 
 static inline void
 output_begin (void)
 {
   setlocale (LC_ALL, "");
   setlocale (LC_NUMERIC, "C");
-  atexit (output_close);
+  output_check ();
 }
 
 #endif

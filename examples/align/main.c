@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c: align, the local alignment of two sequences.
    Thread safety: single-threaded; the dataflow is not. */
-#include <errno.h>
 #include <stdio.h>
 
+#include "../exit_status.h"
+#include "../standard_output.h"
 #include "options.h"
 #include "print.h"
 
@@ -108,12 +109,6 @@ run (const AlignOptions *o, GError **error)
       fprintf (stderr, "align: %s: only the first sequence, %s, is read\n",
                o->inputs[i], records[i].name);
   ok = ok && align (o, records, error);
-  if (ok && (fflush (stdout) != 0 || ferror (stdout)))
-    {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_IO, "standard output: %s",
-                   g_strerror (errno));
-      ok = FALSE;
-    }
   fasta_clear (&records[0]);
   fasta_clear (&records[1]);
   return ok;
@@ -125,6 +120,7 @@ main (int argc, char **argv)
   AlignOptions options;
   g_autoptr (GError) error = NULL;
   int status = 0;
+  output_check ();
   if (!align_options_parse (&options, &argc, &argv, &error))
     status = 2;
   else if (!run (&options, &error))

@@ -10,6 +10,7 @@
 #include <hass/report.h>
 
 #include "../exit_status.h"
+#include "../standard_output.h"
 #include "options.h"
 
 #define DONE 0
@@ -211,16 +212,12 @@ main (int argc, char **argv)
   CholeskyOptions o;
   g_autoptr (GError) error = NULL;
   int status = WRONG_OPTIONS;
+  output_check ();
   if (cholesky_options_parse (&o, argc, argv, &error))
     status = run (&o, &error);
   cholesky_clear (&o.problem);
   cholesky_options_clear (&o);
   if (error)
     fprintf (stderr, "cholesky: %s\n", error->message);
-  if (fclose (stdout) != 0)
-    {
-      perror ("cholesky: standard output");
-      status = FAILED;
-    }
   return status;
 }

@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c: hzip, gzip for many cores.
    Thread safety: single-threaded; the pipelines are not. */
-#include <errno.h>
-#include <stdio.h>
-
+#include "../standard_output.h"
 #include "cleanup.h"
 #include "hzip.h"
 #include "list.h"
-
-/* What -l, -h and -V print; compressed bytes do not pass through stdio. */
-static void
-close_stdout (Hzip *hzip)
-{
-  gboolean lost = ferror (stdout) != 0;
-  errno = 0;
-  if ((fclose (stdout) != 0 && errno != EBADF) || lost)
-    complain (hzip, "stdout: %s", g_strerror (errno ? errno : EIO));
-}
 
 /* What the library has to say of its own files is none of -q's errors. */
 static void
@@ -29,6 +17,8 @@ int
 main (int argc, char **argv)
 {
   Hzip hzip = { 0 };
+  /* What -l, -h and -V print; compressed bytes do not pass through stdio. */
+  output_check ();
   OptionsResult result = hzip_options_parse (&hzip.options, argc, argv);
   if (result == OPTIONS_WRONG)
     return STATUS_ERROR;
@@ -44,6 +34,5 @@ main (int argc, char **argv)
       if (!hzip.aborted)
         list_totals (&hzip);
     }
-  close_stdout (&hzip);
   return hzip.status;
 }

@@ -8,6 +8,7 @@
 #include <hass/hass.h>
 
 #include "../exit_status.h"
+#include "../standard_output.h"
 #include "options.h"
 
 #define DONE 0
@@ -111,6 +112,7 @@ main (int argc, char **argv)
   MatrixOptions o;
   g_autoptr (GError) error = NULL;
   int status = WRONG_OPTIONS;
+  output_check ();
   if (matrix_options_parse (&o, argc, argv, &error))
     {
       status = FAILED;
@@ -126,10 +128,5 @@ main (int argc, char **argv)
   matrix_options_clear (&o);
   if (error)
     fprintf (stderr, "matrix_multiply: %s\n", error->message);
-  if (fclose (stdout) != 0)
-    {
-      perror ("matrix_multiply: standard output");
-      status = FAILED;
-    }
   return status;
 }

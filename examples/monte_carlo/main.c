@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../exit_status.h"
+#include "../standard_output.h"
 #include "options.h"
 
 /* Standard errors between an estimate and the truth; 5 are exceeded once in
@@ -116,17 +117,13 @@ main (int argc, char **argv)
   McOptions options;
   g_autoptr (GError) error = NULL;
   int status = 0;
+  output_check ();
   if (!monte_carlo_options_parse (&options, &argc, &argv, &error))
     status = 2;
   else if (!run (&options, &error))
     status = exit_status_of (error);
   if (error)
     fprintf (stderr, "monte_carlo: %s\n", error->message);
-  if (fclose (stdout) != 0)
-    {
-      perror ("monte_carlo: standard output");
-      status = 1;
-    }
   monte_carlo_options_clear (&options);
   return status;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../exit_status.h"
+#include "../standard_output.h"
 #include "options.h"
 
 /* What ffmpeg and others write at a time fills a pipe of this size. */
@@ -19,6 +20,18 @@ open_file (const char *name, const char *mode, GError **error)
   FILE *file = fopen (name, mode);
   if (!file)
     g_set_error (error, HASS_ERROR, HASS_ERROR_IO, "%s: %s", name,
+                 g_strerror (errno));
+  return file;
+}
+
+/* A stream of its own, since stdout is closed when the program exits. */
+static FILE *
+open_stdout (GError **error)
+{
+  int fd = dup (STDOUT_FILENO);
+  FILE *file = fd >= 0 ? fdopen (fd, "wb") : NULL;
+  if (!file)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_IO, "standard output: %s",
                  g_strerror (errno));
   return file;
 }
@@ -66,7 +79,8 @@ run (Y4mOptions *o, GError **error)
                 && y4m_read_format (in, &format, error);
   if (ok)
     {
-      out = o->output ? open_file (o->output, "ab", error) : stdout;
+      out = o->output ? open_file (o->output, "ab", error)
+                      : open_stdout (error);
       ok = out != NULL;
     }
   if (ok)
@@ -98,6 +112,7 @@ main (int argc, char **argv)
   Y4mOptions options;
   g_autoptr (GError) error = NULL;
   int status = 0;
+  output_check ();
   if (!y4m_options_parse (&options, &argc, &argv, &error))
     status = 2;
   else if (!run (&options, &error))

@@ -67,6 +67,15 @@ full_disk (void)
     { "monte_carlo", "--samples 1000" },
     { "string_search", "hass '" HASS_TOP "/README.md'" },
     { "string_search", "--help" },
+    { "monte_carlo", "--help" },
+    { "align", "--help" },
+    { "y4m_denoise", "--help" },
+#ifndef WITHOUT_cholesky
+    { "cholesky", "--help" },
+#endif
+#ifndef WITHOUT_hzip
+    { "hzip", "--help" },
+#endif
   };
   if (!there_is_a_full_disk ())
     return;

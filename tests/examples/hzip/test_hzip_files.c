@@ -184,6 +184,16 @@ static void
 messages_of_failure (void)
 {
   g_autoptr (GBytes) text = zip_text (3000000, 1);
+/* What is printed where there is no standard output is lost. */
+static void
+no_stdout (void)
+{
+  holds ("\"$Z\" -1k noise && for o in -l -lv --help --version; do"
+         " \"$Z\" $o noise.gz >&- 2>err; [ $? = 1 ] &&"
+         " grep -q 'standard output: ' err || exit 1; done");
+  holds ("\"$Z\" -1 noise >&-");
+}
+
   g_auto (Outcome) own = zip_script ("hzip", "\"$Z\" >/dev/full", text, NULL);
   CU_ASSERT_EQUAL (own.status, 1);
   CU_ASSERT_STRING_EQUAL (own.err, "hzip: stdout: No space left on device\n");
@@ -272,6 +282,7 @@ HASS_TEST_SUITE (
     { "options that hzip does not know are refused", refused },
     { "-q is quiet of what the library says, too", quiet },
     { "a terminal shows progress and gets no compressed bytes", on_a_terminal },
+    { "it fails if what it prints has no standard output", no_stdout },
     { "-h and --version print what they should", help })
 
 #endif
