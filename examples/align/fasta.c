@@ -54,7 +54,7 @@ read_lines (FastaRecord *r, FILE *file, const char *name, GError **error)
         r->name = header_name (line + 1, (gsize)n - 1);
       else if (line[0] != ';' && !take_residues (r, line, (gsize)n))
         {
-          g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+          g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
                        "%s: line %" G_GUINT64_FORMAT
                        " has other characters than letters and '*'",
                        name, number);

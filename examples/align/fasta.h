@@ -23,8 +23,8 @@ typedef struct
  * Reads the first sequence of a FASTA file, or one without a header line. Lines
  * may end with CR LF; lines that begin with ';' are comments.
  *
- * Returns: FALSE with a HASS_ERROR_IO, or with HASS_ERROR_INVALID that names
- * the line, if there is something other than letters and '*'.
+ * Returns: FALSE with HASS_ERROR_IO, which names the line if there is something
+ * other than letters and '*'.
  */
 gboolean fasta_read (FastaRecord *record, const char *name, GError **error);
 void fasta_clear (FastaRecord *record);

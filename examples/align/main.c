@@ -39,7 +39,7 @@ check_gaps (const AlignScheme *scheme, GError **error)
 {
   if (scheme->open >= scheme->extend)
     return TRUE;
-  g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                "the first residue of a gap costs %d, which is below %d, the "
                "cost of each further one",
                scheme->open, scheme->extend);
@@ -124,7 +124,7 @@ main (int argc, char **argv)
   if (!align_options_parse (&options, &argc, &argv, &error))
     status = 2;
   else if (!run (&options, &error))
-    status = 1;
+    status = exit_status_of (error);
   if (error)
     fprintf (stderr, "align: %s\n", error->message);
   align_options_clear (&options);

@@ -34,7 +34,7 @@ encode (const AlignPair *p, const char *residues, gboolean second,
       int code = align_code (p->scheme, residues[i], second);
       if (code < 0)
         {
-          g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+          g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
                        "residue %zu of the %s sequence is no letter", i + 1,
                        second ? "second" : "first");
           return FALSE;
@@ -113,7 +113,7 @@ align_pair_init (AlignPair *p, const AlignScheme *scheme,
   p->n[1] = n[1];
   if (MIN (n[0], n[1]) > (gsize)(G_MAXINT32 / MAX (scheme->largest, 1)))
     {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+      g_set_error (error, HASS_ERROR, HASS_ERROR_OVERFLOW,
                    "the sequences have %zu and %zu residues; their score can "
                    "exceed %d",
                    n[0], n[1], G_MAXINT32);

@@ -94,8 +94,9 @@ typedef struct
  * align_pair_init:
  * @kernels: NULL: the fastest.
  *
- * Returns: FALSE with HASS_ERROR_INVALID if there is an unknown residue or a
- * score can exceed 31 bits, or with HASS_ERROR_NO_MEMORY.
+ * Returns: FALSE with HASS_ERROR_IO if there is an unknown residue, with
+ * HASS_ERROR_OVERFLOW if a score can exceed 31 bits, or with
+ * HASS_ERROR_NO_MEMORY.
  */
 gboolean align_pair_init (AlignPair *pair, const AlignScheme *scheme,
                           const AlignKernels *kernels,

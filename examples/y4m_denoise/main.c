@@ -44,13 +44,13 @@ check_files (FILE *in, const char *output, GError **error)
   if (output && fstat (fileno (in), &a) == 0 && stat (output, &b) == 0
       && S_ISREG (a.st_mode) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
     {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+      g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
                    "%s is both input and output", output);
       return FALSE;
     }
   if (!output && isatty (STDOUT_FILENO))
     {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+      g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
                    "standard output is a terminal; see --help");
       return FALSE;
     }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define INVALID(...)                                                           \
-  (g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID, __VA_ARGS__), FALSE)
+  (g_set_error (error, HASS_ERROR, HASS_ERROR_IO, __VA_ARGS__), FALSE)
 #define FAILED(...)                                                            \
   (g_set_error (error, HASS_ERROR, HASS_ERROR_IO, __VA_ARGS__), FALSE)
 

@@ -28,8 +28,8 @@ typedef struct
   gsize frame_bytes;
 } Y4mFormat;
 
-/* Reads and checks the first line. FALSE with HASS_ERROR_INVALID if it is
-   malformed or not supported, HASS_ERROR_IO if it cannot be read. */
+/* Reads and checks the first line. FALSE with HASS_ERROR_IO if it is
+   malformed, not supported or cannot be read. */
 gboolean y4m_read_format (FILE *in, Y4mFormat *format, GError **error);
 void y4m_format_clear (Y4mFormat *format);
 

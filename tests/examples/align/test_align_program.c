@@ -121,7 +121,9 @@ wrong_options (void)
   };
   for (guint i = 0; i < G_N_ELEMENTS (all); i++)
     expect (all[i][0], ">a\nA\n", ">b\nA\n", 2, "", all[i][1]);
-  expect ("--gap-open=1", ">a\nA\n", ">b\nA\n", 1, "",
+  expect ("--gap-open=0", ">a\nA\n", ">b\nA\n", 2, "",
+          "costs 0, which is below 2");
+  expect ("--gap-open=1", ">a\nA\n", ">b\nA\n", 2, "",
           "costs 1, which is below 2");
   g_autofree char *err = NULL;
   CU_ASSERT_EQUAL (program_run (NULL, &err, "align", "-", "-", NULL), 2);

@@ -187,7 +187,11 @@ fails (void)
       program_says (err, wrong[i][2]);
       CU_ASSERT_TRUE (g_str_has_prefix (err, "y4m_denoise: "));
     }
-  g_autofree char *left = NULL;
+  g_autofree char *why = NULL, *left = NULL;
+  CU_ASSERT_EQUAL (program_run (NULL, &why, "y4m_denoise", p.in, "/dev/null",
+                                "--platform=no-such", NULL),
+                   2);
+  program_says (why, "no platform is called 'no-such'");
   CU_ASSERT_TRUE (g_file_get_contents (p.in, &left, NULL, NULL));
   CU_ASSERT_EQUAL (memcmp (left, stream->str, stream->len), 0);
   remove_place (&p);
@@ -224,9 +228,9 @@ HASS_TEST_SUITE (y4m_program,
                  { "a modelled GPU denoises", modelled_gpu },
                  { "y4m_denoise stands between two pipes", pipes },
                  { "y4m_denoise says which option is wrong", refuses },
+                 { "--gpus=0 means no GPU, as --cpu-only", limits_gpus },
                  { "y4m_denoise says which file, or which strategy, is wrong",
                    fails },
                  { "what the output held is lost with the first frame, not "
                    "with an error before",
-                 { "--gpus=0 means no GPU, as --cpu-only", limits_gpus },
                    keeps_output })
