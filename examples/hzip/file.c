@@ -199,8 +199,8 @@ open_output (File *f)
 
 /* -- 4. The pipeline ---------------------------------------------------- */
 
-/* The header of what is compressed: as in gzip, the time is missing if it has
-   no room in 32 bits. */
+/* The header of what is compressed: as in gzip, the time is missing, with a
+   warning, if it has no room in 32 bits, where 0 means none. */
 static void
 set_header_text (File *f)
 {
@@ -213,6 +213,9 @@ set_header_text (File *f)
     return;
   if (S_ISREG (f->stat.st_mode) && mtime > 0 && mtime <= G_MAXUINT32)
     text->mtime = (guint32)mtime;
+  else if (S_ISREG (f->stat.st_mode))
+    warn (f->hzip, "%s: warning: file timestamp out of range for gzip format",
+          f->path);
   if (!f->is_stdin)
     text->name = slash ? slash + 1 : f->path;
 }

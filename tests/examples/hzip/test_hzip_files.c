@@ -62,6 +62,10 @@ static const char *const alike[] = {
   "\"$Z\" a; \"$Z\" -k sub/b; \"$Z\" -l a.gz sub/b.gz "
   "| awk '{ print $2, $4 }'",
   "\"$Z\" -kn a; \"$Z\" -dc a.gz a.gz a.gz",
+  "for t in 1960-01-01 @0 2106-02-07T06:28:16Z; do touch -d $t a;"
+  " \"$Z\" -k a; echo $?; \"$Z\" -kfq a; echo $?; \"$Z\" -c <a >c; echo $?;"
+  " \"$Z\" -knf a; echo $?; \"$Z\" -kf a sub/b; echo $?; rm *.gz sub/*.gz;"
+  " done; rm c; touch -d @900000000 a",
   "\"$Z\" -- -x; \"$Z\" -k -- a",
   "GZIP=-9 \"$Z\" a; export GZIP='-n  -q'; \"$Z\" -d a; \"$Z\" a",
   "export GZIP='-v -N -1'; \"$Z\" a 2>&1 | sed 's/[0-9.]*%//; s/^gz/hz/'",
@@ -180,10 +184,6 @@ not_written (void)
          " [ $? = 1 ] && [ ! -e noise ] && gzip -t noise.gz");
 }
 
-static void
-messages_of_failure (void)
-{
-  g_autoptr (GBytes) text = zip_text (3000000, 1);
 /* What is printed where there is no standard output is lost. */
 static void
 no_stdout (void)
@@ -194,6 +194,10 @@ no_stdout (void)
   holds ("\"$Z\" -1 noise >&-");
 }
 
+static void
+messages_of_failure (void)
+{
+  g_autoptr (GBytes) text = zip_text (3000000, 1);
   g_auto (Outcome) own = zip_script ("hzip", "\"$Z\" >/dev/full", text, NULL);
   CU_ASSERT_EQUAL (own.status, 1);
   CU_ASSERT_STRING_EQUAL (own.err, "hzip: stdout: No space left on device\n");
@@ -278,11 +282,11 @@ HASS_TEST_SUITE (
       beside_gzip },
     { "an interrupted run leaves its input and no output", interrupted },
     { "so does one whose output cannot be written", not_written },
+    { "it fails if what it prints has no standard output", no_stdout },
     { "it says which output, and why", messages_of_failure },
     { "options that hzip does not know are refused", refused },
     { "-q is quiet of what the library says, too", quiet },
     { "a terminal shows progress and gets no compressed bytes", on_a_terminal },
-    { "it fails if what it prints has no standard output", no_stdout },
     { "-h and --version print what they should", help })
 
 #endif
