@@ -213,9 +213,11 @@ $(SHARED): tools/hass.map $(LIB_OBJ)
 	  $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -Wl,-Bsymbolic-functions \
 	  -Wl,-z,nodelete -Wl,--as-needed $(LDFLAGS_ALL) $(LIB_OBJ) $(LIBS) -o $@
 
+# libhass is found beside it, also by a program that links only hass-la.
 $(LA_SHARED): tools/hass.map $(LA_OBJ) $(SHARED)
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -Wl,-soname,$(LA_SONAME) -Wl,--version-script=$< \
+	  -Wl,-rpath,'$$ORIGIN' \
 	  -Wl,--as-needed $(LDFLAGS_ALL) $(LA_OBJ) $(SHARED) $(OPENBLAS_LIBS) \
 	  $(LA_CUDA_LIBS) $(CUDA_LIBS) $(PKG_LIBS) -lm -o $@
 

@@ -59,6 +59,23 @@ by_dlopen() {
     say "a plug-in says $got"
 }
 
+# A program that links hass-la alone: that library finds hass beside it.
+by_rpath() { # LIBRARY-FOLDER
+  [ -e "$1/libhass-la.so" ] || return 0
+  cat >"$work/la.c" <<'EOF'
+#include <hass/la.h>
+int
+main (void)
+{
+  return hass_la_error_quark () == 0;
+}
+EOF
+  # shellcheck disable=SC2046
+  quiet cc "$work/la.c" $(pkg-config --cflags hass-la) -L"$1" -lhass-la \
+    -Wl,-rpath,"$1" -o "$work/la"
+  quiet env -u LD_LIBRARY_PATH "$work/la"
+}
+
 by_cmake() { # [OPTION...]
   quiet cmake -S "$project" -B "$work/c" -DPROGRAMS=farm.c "$@"
   quiet cmake --build "$work/c"
@@ -94,6 +111,7 @@ export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
 "$top/tests/consumer/guides.sh" "$prefix" || say "its documentation, see above"
 by_pkg_config
 by_dlopen
+by_rpath "$prefix/lib"
 cp -r "$prefix/share/doc/hass/examples" "$work/examples"
 quiet make -C "$work/examples" NVCC= collatz
 [[ $("$work/examples/bin/collatz" 2>/dev/null) == *"559 steps"* ]] ||
