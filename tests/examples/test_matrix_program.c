@@ -10,6 +10,8 @@
 #  include <stdio.h>
 #  include <string.h>
 
+#  include "matrix_multiply/options.h"
+
 /* Its exit status, and what it wrote. */
 static int
 program (const char *arguments, char **out, char **err)
@@ -79,10 +81,30 @@ program_advises (void)
   hass_test_skip ("no AVX2");
 }
 
+static void
+limits_gpus (void)
+{
+  static const struct
+  {
+    const char *option;
+    gint n_gpus;
+  } cases[] = { { "--gpus=0", -1 }, { "--gpus=2", 2 }, { "--report", 0 } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      char *argv[] = { "matrix_multiply", (char *)cases[i].option, NULL };
+      MatrixOptions o;
+      CU_ASSERT_TRUE (matrix_options_parse (&o, 2, argv, NULL));
+      CU_ASSERT_EQUAL (o.gpus, cases[i].n_gpus);
+      CU_ASSERT_EQUAL (o.cpu_only, cases[i].n_gpus < 0);
+      matrix_options_clear (&o);
+    }
+}
+
 HASS_TEST_SUITE (
     examples_matrix_multiply,
     { "matrix_multiply verifies, reports and says what is wrong",
       program_runs },
+    { "--gpus=0 means no GPU, as --cpu-only", limits_gpus },
     { "matrix_multiply says when OpenBLAS does not know the processor",
       program_advises })
 

@@ -9,6 +9,8 @@
 #include <glib.h>
 #include <string.h>
 
+#include "monte_carlo/options.h"
+
 static int
 run (const char *arguments, char **out, char **err)
 {
@@ -34,6 +36,26 @@ program_verifies (void)
       CU_ASSERT_PTR_NOT_NULL (strstr (out, "ok, the same bits"));
       CU_ASSERT_STRING_EQUAL (out, other);
       CU_ASSERT_STRING_EQUAL (err, "");
+    }
+}
+
+static void
+limits_gpus (void)
+{
+  static const struct
+  {
+    const char *option;
+    gint n_gpus;
+  } cases[] = { { "--gpus=0", -1 }, { "--gpus=2", 2 }, { "--report", 0 } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      char *words[] = { "monte_carlo", (char *)cases[i].option, NULL };
+      char **argv = words;
+      int argc = 2;
+      McOptions o;
+      CU_ASSERT_TRUE (monte_carlo_options_parse (&o, &argc, &argv, NULL));
+      CU_ASSERT_EQUAL (o.job.run.n_gpus, cases[i].n_gpus);
+      monte_carlo_options_clear (&o);
     }
 }
 
@@ -66,4 +88,5 @@ program_refuses (void)
 HASS_TEST_SUITE (monte_carlo_program,
                  { "monte_carlo verifies itself and prints the same each time",
                    program_verifies },
-                 { "monte_carlo says what is wrong", program_refuses })
+                 { "monte_carlo says what is wrong", program_refuses },
+                 { "--gpus=0 means no GPU, as --cpu-only", limits_gpus })
