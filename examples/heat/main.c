@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../standard_output.h"
 #include "compare.h"
 #include "options.h"
 
@@ -90,11 +91,7 @@ run (const HeatOptions *o, GError **error)
       = { plate, (gsize)o->steps, (gsize)o->check, o->tolerance, o->run };
   if (!plate)
     return fail (error, HASS_ERROR_NO_MEMORY, "the plate", "no memory");
-  if (!(o->compare ? heat_compare (&job, error) : compute (&job, o, error)))
-    return FALSE;
-  if (fflush (stdout) != 0 || ferror (stdout))
-    return fail (error, HASS_ERROR_IO, "standard output", g_strerror (errno));
-  return TRUE;
+  return o->compare ? heat_compare (&job, error) : compute (&job, o, error);
 }
 
 int
@@ -103,6 +100,7 @@ main (int argc, char **argv)
   HeatOptions options;
   g_autoptr (GError) error = NULL;
   int status = 0;
+  output_check ();
   if (!heat_options_parse (&options, &argc, &argv, &error))
     status = 2;
   else if (!run (&options, &error))

@@ -67,6 +67,7 @@ full_disk (void)
     { "monte_carlo", "--samples 1000" },
     { "string_search", "hass '" HASS_TOP "/README.md'" },
     { "string_search", "--help" },
+    { "heat", "--help" },
     { "monte_carlo", "--help" },
     { "align", "--help" },
     { "y4m_denoise", "--help" },
