@@ -279,7 +279,8 @@ double
 hass_round_work (const HassRound *constant, guint64 first, guint64 n)
 {
   HassRound *round = (HassRound *)constant;
-  g_return_val_if_fail (first + n <= round->n_units, 0);
+  g_return_val_if_fail (first <= round->n_units && n <= round->n_units - first,
+                        0);
   if (hass_round_counts_units (round))
     return n;
   if (is_even (round))

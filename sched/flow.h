@@ -82,7 +82,9 @@ typedef struct
  *   taken and all that waits, in ns; where copies home take longer than
  *   kernels, copies count for what waits. 0 where a device asks.
  * @task_ns: Returns: the time of the task that is asked about on a worker, in
- *   ns. Of a device 1 if it is unknown, so that tasks count; of cores 0.
+ *   ns. Of a device 1 if it is unknown, so that tasks count; of cores 0. In
+ *   look(), where no task is asked about, and on a worker that there is not,
+ *   this and @after_ns are 0 and @copy_ns is G_MAXDOUBLE.
  * @copy_ns: Returns: the time to copy to a worker what that task needs and is
  *   not there, in ns; G_MAXDOUBLE if it cannot be copied to that device now.
  * @after_ns: Returns: how long a recorded graph takes at least from the end

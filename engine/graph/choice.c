@@ -54,10 +54,20 @@ mean_ns (const HassGraphTask *task)
   return atomic_load_explicit (&task->codelet->mean_ns, memory_order_relaxed);
 }
 
+/* Returns: whether a task is asked about, which is not so in look(), on a
+   worker that there is. */
+static gboolean
+may_ask (const HassChoice *c, gint worker)
+{
+  return c->task && worker < (gint)c->state.n_devices;
+}
+
 static double
 task_ns (const HassFlowState *state, gint worker)
 {
   const HassChoice *c = (const HassChoice *)state;
+  if (!may_ask (c, worker))
+    return 0;
   return worker < 0 ? mean_ns (c->task)
                     : hass_device_pace_ns (&c->graph->placing->devices[worker],
                                            c->task->codelet);
@@ -78,6 +88,8 @@ copy_ns (const HassFlowState *state, gint worker)
 {
   HassChoice *c = (HassChoice *)state;
   HassPlaces *away;
+  if (!may_ask (c, worker))
+    return G_MAXDOUBLE;
   if (worker < 0)
     return hass_home_copy_ns_locked (c->graph, c->task);
   if (worker != c->asker)
@@ -91,6 +103,8 @@ static double
 after_ns (const HassFlowState *state, gint worker)
 {
   const HassChoice *c = (const HassChoice *)state;
+  if (!may_ask (c, worker))
+    return 0;
   return hass_outlook_after_ns_locked (c->graph, c->task, worker);
 }
 
@@ -142,6 +156,7 @@ hass_choice_begin_locked (HassChoice *c, HassGraph *graph, gint asker)
   HassPlacing *p = graph->placing;
   c->graph = graph;
   c->asker = asker;
+  c->task = NULL;
   c->open = asker < 0 ? hass_choice_counting_locked (graph)
                       : hass_place_devices_that_are (p, HASS_GRAPH_DEVICE_OPEN);
   for (guint i = 0; i < p->n_devices; i++)

@@ -34,6 +34,7 @@ queue_locked (HassChoice *c, guint n, HassFlowLook *look)
 {
   const HassStrategy *s = c->graph->job->strategy;
   *look = (HassFlowLook){ .queue = 0 };
+  c->task = NULL;
   if (s->ops->look
           ? n >= HASS_FLOW_QUEUES
                 || !s->ops->look (s->self, &c->state, c->asker, n, look)

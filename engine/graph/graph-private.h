@@ -253,7 +253,7 @@ void hass_heap_remove (GArray *heap, guint i);
 
 /* ready.c: the worker's thread, or one that is no core's. */
 void hass_task_to_cores (HassGraph *graph, guint worker, HassGraphTask *task);
-void hass_task_queue_init (HassTaskQueue *queue, guint64 most);
+gboolean hass_task_queue_init (HassTaskQueue *queue, guint64 most);
 gboolean hass_task_is_ranked (const HassGraph *graph,
                               const HassGraphTask *task);
 guint hass_ready_take (HassGraph *graph, guint worker, guint32 *tasks);

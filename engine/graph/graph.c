@@ -40,7 +40,6 @@ set_up_workers (HassGraph *graph, guint n_workers)
   for (guint w = 0; w < n_workers; w++)
     {
       HassGraphWorker *worker = &graph->workers[w];
-      hass_task_queue_init (&worker->queue, graph->most);
       worker->passed = g_new0 (guint64, graph->n_queues);
       worker->views = g_array_new (FALSE, FALSE, sizeof (HassDataView));
       worker->codelets = g_new0 (HassCodeletCount, HASS_MOST_CODELETS);
@@ -104,14 +103,45 @@ new_graph (const char *name, const HassGraphRun *run, gsize window)
 static void
 make_contents (HassGraph *graph)
 {
-  graph->tasks
-      = g_aligned_alloc (graph->most, sizeof *graph->tasks, HASS_TASK_BYTES);
-  if (!graph->job || graph->modelled)
-    graph->work = g_new (double, graph->most);
   graph->data = g_ptr_array_new_with_free_func (hass_data_free);
   graph->places = g_tree_new_full (hass_data_by_address, NULL, NULL, NULL);
   graph->codelets = g_ptr_array_new_with_free_func (clear_codelet);
   graph->by_key = g_hash_table_new (NULL, NULL);
+}
+
+/* Makes what grows with the window: the tasks, unless a recording lends them,
+   and the workers' queues. Returns: FALSE with an error if there is no memory.
+ */
+static gboolean
+make_window (HassGraph *graph, GError **error)
+{
+  gsize most = graph->most, bytes = 0;
+  gboolean ok = TRUE;
+  if (!graph->tasks)
+    {
+      bytes = most * sizeof *graph->tasks;
+      ok = posix_memalign ((gpointer *)&graph->tasks, HASS_TASK_BYTES, bytes)
+           == 0;
+      if (!ok)
+        graph->tasks = NULL;
+      if (!graph->job || graph->modelled)
+        {
+          graph->work = g_try_new (double, most);
+          ok &= graph->work != NULL;
+          bytes += most * sizeof *graph->work;
+        }
+    }
+  for (guint w = 0; w < graph->n_workers; w++)
+    {
+      ok &= hass_task_queue_init (&graph->workers[w].queue, most);
+      bytes += most * sizeof *graph->workers[w].queue.entries;
+    }
+  if (!ok)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
+                 "dataflow '%s': there is no memory for the %zu bytes of %zu "
+                 "tasks in flight; a smaller window needs less",
+                 graph->name, bytes, most);
+  return ok;
 }
 
 static void
@@ -124,7 +154,7 @@ free_contents (HassGraph *graph)
   g_ptr_array_unref (graph->data);
   g_hash_table_unref (graph->by_key);
   g_ptr_array_unref (graph->codelets);
-  g_aligned_free (graph->tasks);
+  free (graph->tasks);
   g_free (graph->work);
 }
 
@@ -194,6 +224,11 @@ graph_create (HassJob *job, GError **error)
       hass_placing_new (graph);
     }
   set_up_workers (graph, job->n_workers);
+  if (!make_window (graph, error))
+    {
+      graph_free (graph);
+      return FALSE;
+    }
   hass_graph_listen (graph);
   job->flow = graph;
   return TRUE;
@@ -257,6 +292,11 @@ hass_tape_record (const char *name, const HassGraphRun *run, GError **error)
       = { .name = name, .refuse = refuse_recording, .graph = graph };
   GError *failure = NULL;
   make_contents (graph);
+  if (!make_window (graph, error))
+    {
+      graph_free (graph);
+      return NULL;
+    }
   graph->pairs = g_array_new (FALSE, FALSE, sizeof (guint64));
   HassCallback before = hass_engine_enter_recording (&recording);
   build (graph, run, &failure);

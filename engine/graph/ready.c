@@ -20,11 +20,12 @@
    Thread safety: see graph-private.h. */
 #include "graph-private.h"
 
-void
+gboolean
 hass_task_queue_init (HassTaskQueue *queue, guint64 most)
 {
-  queue->entries = g_malloc_n (most, sizeof *queue->entries);
+  queue->entries = g_try_malloc_n (most, sizeof *queue->entries);
   queue->mask = (guint32)(most - 1);
+  return queue->entries != NULL;
 }
 
 /* Work for which another core is worth its cost, in ns. Measured on 8 cores,

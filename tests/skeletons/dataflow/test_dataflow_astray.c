@@ -35,6 +35,45 @@ cores_look_into_7 (gpointer self, const HassFlowState *state, gint worker,
   return n == 0;
 }
 
+/* What a strategy was told where there is nothing to tell: the sum, or the
+   least of copy_ns. */
+static double told, told_copy_ns = G_MAXDOUBLE;
+
+static void
+ask (const HassFlowState *state, gint worker)
+{
+  told += state->task_ns (state, worker) + state->after_ns (state, worker);
+  told_copy_ns = MIN (told_copy_ns, state->copy_ns (state, worker));
+}
+
+static void
+place_and_ask (gpointer self, const HassFlowState *state,
+               const HassFlowTask *task, HassFlowSpot *spot)
+{
+  (void)self, (void)task, (void)spot;
+  ask (state, (gint)state->n_devices);
+  ask (state, G_MAXINT);
+}
+
+static gboolean
+look_and_ask (gpointer self, const HassFlowState *state, gint worker, guint n,
+              HassFlowLook *look)
+{
+  (void)self, (void)look;
+  ask (state, worker);
+  ask (state, HASS_FLOW_CORES);
+  return n == 0;
+}
+
+static const HassStrategyOps curious = { .struct_size = sizeof curious,
+                                         .name = "test-curious",
+                                         .summary = "asks about no task",
+                                         .source = "test",
+                                         .farms = HASS_FARM_DATAFLOW,
+                                         .create = trial_env,
+                                         .place = place_and_ask,
+                                         .look = look_and_ask };
+
 static const HassStrategyOps strategies[]
     = { { .struct_size = sizeof (HassStrategyOps),
           .name = "test-place-astray",
@@ -127,6 +166,21 @@ modelled (void)
     }
 }
 
+static void
+asks_about_nothing (void)
+{
+  VirtualFlow flow = { .n_cores = 2,
+                       .n_gpus = 2,
+                       .dry = TRUE,
+                       .deadline_ms = 10000,
+                       .strategy = curious.name };
+  CU_ASSERT_TRUE (hass_strategy_register (&curious, NULL));
+  CU_ASSERT_TRUE (virtual_flow_run (&flow, submit_two, NULL));
+  CU_ASSERT_EQUAL (told, 0);
+  CU_ASSERT_EQUAL (told_copy_ns, G_MAXDOUBLE);
+  hass_report_free (flow.report);
+}
+
 static Block blocks[20];
 
 static gboolean
@@ -164,4 +218,6 @@ HASS_TEST_SUITE (
       "dataflow",
       modelled },
     { "on devices, a queue into which no worker looks ends the dataflow",
-      live })
+      live },
+    { "what is asked about no task, or no worker, is known to be nothing",
+      asks_about_nothing })

@@ -3,8 +3,10 @@
    the dataflow, the task, the codelet, the datum and the numbers.
    Thread safety: one thread beside those of the dataflows. */
 #include <math.h>
+#include <sys/resource.h>
 
 #include "flow.h"
+#include "tests/trials.h"
 
 static gboolean
 nothing (const HassCall *call, HassWorker *worker, GError **error)
@@ -405,6 +407,39 @@ any_amount_is_taken (void)
   CU_ASSERT_TRUE (hass_dataflow (&d, NULL, NULL));
 }
 
+/* Address space of the process now, in bytes. */
+static rlim_t
+address_space (void)
+{
+  g_autofree char *text = NULL;
+  if (!g_file_get_contents ("/proc/self/statm", &text, NULL, NULL))
+    return 0;
+  return g_ascii_strtoull (text, NULL, 10) * 4096;
+}
+
+static void
+window_without_memory (void)
+{
+  HassDataflow d = flow_of (build_nothing, NULL);
+  g_autoptr (GError) error = NULL;
+  struct rlimit was, low;
+  if (TRIALS (0, 1, 1))
+    {
+      hass_test_skip ("a sanitizer ends the process without memory");
+      return;
+    }
+  CU_ASSERT_TRUE (hass_dataflow (&d, NULL, NULL)); /* threads are made */
+  d.window = 1u << 24;
+  CU_ASSERT_EQUAL_FATAL (getrlimit (RLIMIT_AS, &was), 0);
+  low = was;
+  low.rlim_cur = address_space () + (512 << 20);
+  CU_ASSERT_EQUAL (setrlimit (RLIMIT_AS, &low), 0);
+  CU_ASSERT_FALSE (hass_dataflow (&d, NULL, &error));
+  CU_ASSERT_EQUAL (setrlimit (RLIMIT_AS, &was), 0);
+  CU_ASSERT_TRUE (flow_says (error, HASS_ERROR_NO_MEMORY, "'flow'", "16777216",
+                             "window", NULL));
+}
+
 HASS_TEST_SUITE (
     dataflow_bad, { "settings that are wrong are named", wrong_settings },
     { "an access that is wrong is named with its task and datum",
@@ -415,4 +450,6 @@ HASS_TEST_SUITE (
     { "how tasks reduce is said once and whole", wrong_reductions },
     { "a work hint that is no amount is named with its task",
       work_is_no_amount },
-    { "a work hint may be zero and as large as a double", any_amount_is_taken })
+    { "a work hint may be zero and as large as a double", any_amount_is_taken },
+    { "a window for which there is no memory is an error",
+      window_without_memory })
