@@ -163,6 +163,7 @@ static const struct
   { "-w cap-cg --slow gpu0:2:late", "WHEN" },
   { "-w cap-cg --lose cpu:3", "only GPUs" },
   { "-w cap-cg extra", "extra" },
+  { "--random 1 --slow gpu0:2:50%", "--slow does not go with --random" },
   { "-w /nowhere/x.workload", "/nowhere/x.workload" },
 };
 
@@ -250,6 +251,39 @@ other_folder (void)
   rmdir (dir);
 }
 
+/* Replays a farm that hass-sim itself records. */
+static void
+replays (void)
+{
+  static const char *const others[]
+      = { "rounds 3", "parts 1", "kernels 2",       "start 1", "slow nonsense",
+          "lose x",   "noise 0", "trace /dev/null", "summary", "no-static" };
+  g_autofree char *path = trial_file (""), *table = NULL;
+  g_setenv ("HASS_RECORD", path, TRUE);
+  CU_ASSERT_EQUAL (run (&table, NULL, "-w thesis-equal -n 2 --no-static"), 0);
+  g_unsetenv ("HASS_RECORD");
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
+    {
+      g_autofree char *err = NULL;
+      g_autofree char *words
+          = g_strdup_printf ("--replay %s --%s", path, others[i]);
+      g_autofree char *says
+          = g_strdup_printf ("--%.*s does not go with --replay %s",
+                             (int)strcspn (others[i], " "), others[i], path);
+      CU_ASSERT_EQUAL (run (NULL, &err, words), 2);
+      program_says (err, says);
+    }
+  g_autofree char *all = NULL, *none = NULL;
+  g_autofree char *of_all = g_strdup_printf ("-r %s -s all", path);
+  g_autofree char *of_none = g_strdup_printf ("-r %s -s pipe-auto", path);
+  CU_ASSERT_EQUAL (run (&all, NULL, of_all), 0);
+  program_says (all, "\nhass-ce ");
+  CU_ASSERT_PTR_NULL (all ? strstr (all, "does not serve") : NULL);
+  CU_ASSERT_EQUAL (run (&none, NULL, of_none), 1);
+  program_says (none, "pipe-auto does not serve");
+  unlink (path);
+}
+
 HASS_TEST_SUITE (
     sim_program, { "a workload under several strategies", table },
     { "a refused parameter is named, with status 1", refused_parameter },
@@ -262,6 +296,9 @@ HASS_TEST_SUITE (
     { "--csv has a line for each result", csv },
     { "the same words print the same", same_output },
     { "--trace writes lines, a lost GPU's among them", traced },
+    { "a replay refuses options that have no meaning there, and leaves out "
+      "strategies that do not serve the farm",
+      replays },
     { "wrong words are refused with status 2 and a reason", wrong_words },
     { "more GPUs than it can take are refused", too_many_gpus },
     { "HASS_DATADIR names another folder", other_folder })

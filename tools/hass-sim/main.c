@@ -22,9 +22,10 @@ static char *platform, *workload, *pipeline, *strategy, *suite, *trace;
 static char *gantt, *plot, *replay, *explanation, *family_name, *dataflow,
     *task, *noise_text, *loops_text;
 static char **slow, **lose, **changes;
-static gint rounds, random_cases, replay_farm;
-static gint part_mib = SIM_NOT_GIVEN, start_ms = SIM_NOT_GIVEN,
-            kernels = SIM_NOT_GIVEN, times = SIM_NOT_GIVEN;
+static gint random_cases, replay_farm;
+static gint rounds = SIM_NOT_GIVEN, part_mib = SIM_NOT_GIVEN,
+            start_ms = SIM_NOT_GIVEN, kernels = SIM_NOT_GIVEN,
+            times = SIM_NOT_GIVEN;
 static gint64 seed = 1;
 static gboolean json, csv, list, summary_only, no_static, known, pure;
 
@@ -134,13 +135,47 @@ typedef struct
   gboolean failed, head;
 } Bench;
 
+/* Refuses options that do not belong to what runs. The first row that fits
+   gives the reason. */
+static gboolean
+check_mode (GError **error)
+{
+  const guint no_farm = SIM_PIPELINE | SIM_REPLAY | SIM_DATAFLOW;
+  const guint no_events = SIM_PIPELINE | SIM_REPLAY | SIM_RANDOM_CASES;
+  const char *const what[] = { workload, suite,    random_cases ? "N" : NULL,
+                               replay,   pipeline, dataflow };
+  const SimGiven others[] = {
+    { "rounds", rounds != SIM_NOT_GIVEN, SIM_DATAFLOW,
+      "a dataflow has no rounds" },
+    { "parts", part_mib >= 0, SIM_DATAFLOW, "a task is not cut into parts" },
+    { "kernels", kernels >= 0, SIM_DATAFLOW,
+      "a modelled GPU computes one task of a dataflow at a time" },
+    { "no-static", no_static, SIM_DATAFLOW, "no static split of it is sought" },
+    { "summary", summary_only, SIM_DATAFLOW, "there is one case" },
+    { "gantt", gantt && times > 0, SIM_DATAFLOW,
+      "with --times: it draws one run" },
+    { "rounds", rounds != SIM_NOT_GIVEN, no_farm, NULL },
+    { "parts", part_mib >= 0, no_farm, NULL },
+    { "kernels", kernels >= 0, no_farm, NULL },
+    { "start", start_ms >= 0, SIM_PIPELINE | SIM_REPLAY, NULL },
+    { "slow", slow != NULL, no_events, NULL },
+    { "lose", lose != NULL, no_events, NULL },
+    { "no-static", no_static, no_farm, NULL },
+    { "noise", noise_text != NULL, SIM_REPLAY, NULL },
+    { "summary", summary_only, SIM_REPLAY, "there is one farm" },
+    { "trace", trace != NULL, SIM_REPLAY, NULL },
+    { "platform", platform && pipeline && sim_pipe_is_drawn (pipeline),
+      SIM_PIPELINE, NULL },
+    { NULL, FALSE, 0, NULL }
+  };
+  return sim_check_mode (what, others, error);
+}
+
 /* Whether the options that choose and draw cases fit together. */
 static gboolean
 check_cases (GError **error)
 {
-  const gboolean given[] = { !!workload, !!suite,    !!random_cases,
-                             !!replay,   !!pipeline, !!dataflow };
-  if (!sim_need_one (given, error))
+  if (!check_mode (error))
     return FALSE;
   if (gantt && !workload && !dataflow)
     return sim_refuse (
@@ -154,42 +189,11 @@ check_cases (GError **error)
   if ((known || pure || loops_text) && !pipeline)
     return sim_refuse (error,
                        "--known, --pure and --loops belong to --pipeline");
+  if (dataflow && json && csv)
+    return sim_refuse (error, "--json and --csv exclude each other");
   return (replay_farm >= 0 && (replay || (!changes && !replay_farm)))
          || sim_refuse (error, "--replay-farm and --platform-change belong to "
                                "--replay; farms are counted from 1");
-}
-
-static gboolean
-check_pipeline (GError **error)
-{
-  const SimGiven others[]
-      = { { "rounds", rounds > 0, NULL },
-          { "parts", part_mib >= 0, NULL },
-          { "kernels", kernels >= 0, NULL },
-          { "start", start_ms >= 0, NULL },
-          { "slow", slow != NULL, NULL },
-          { "lose", lose != NULL, NULL },
-          { "no-static", no_static, NULL },
-          { "platform", platform && sim_pipe_is_drawn (pipeline), NULL },
-          { NULL, FALSE, NULL } };
-  return sim_refuse_given (others, "pipeline", pipeline, error);
-}
-
-static gboolean
-check_dataflow (GError **error)
-{
-  const SimGiven others[]
-      = { { "rounds", rounds > 0, "a dataflow has no rounds" },
-          { "parts", part_mib >= 0, "a task is not cut into parts" },
-          { "kernels", kernels >= 0,
-            "a modelled GPU computes one task of a dataflow at a time" },
-          { "no-static", no_static, "no static split of it is sought" },
-          { "summary", summary_only, "there is one case" },
-          { "gantt", gantt && times > 0, "with --times: it draws one run" },
-          { NULL, FALSE, NULL } };
-  if (json && csv)
-    return sim_refuse (error, "--json and --csv exclude each other");
-  return sim_refuse_given (others, "dataflow", dataflow, error);
 }
 
 static gboolean
@@ -224,8 +228,7 @@ parse (int argc, char **argv, Bench *b, GError **error)
     return FALSE;
   if (list)
     return TRUE;
-  if (!check_cases (error) || (pipeline && !check_pipeline (error))
-      || (dataflow && !check_dataflow (error)))
+  if (!check_cases (error))
     return FALSE;
   if ((replay && !strategy) || dataflow)
     return TRUE;

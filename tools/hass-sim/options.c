@@ -64,40 +64,46 @@ sim_parse_part (const char *option, const char *text, double *part,
          || wrong (error, option, text, "a number from 0 to 1");
 }
 
-gboolean
-sim_need_one (const gboolean given[6], GError **error)
+/* In the order of SimMode. */
+static const char *const modes[SIM_MODES]
+    = { "workload", "suite", "random", "replay", "pipeline", "dataflow" };
+
+/* Returns: the index of the only mode that is given; -1: with an error. */
+static int
+only_mode (const char *const what[SIM_MODES], GError **error)
 {
-  static const char *const modes[]
-      = { "--workload", "--suite",    "--random",
-          "--replay",   "--pipeline", "--dataflow" };
-  const char *one = NULL;
-  for (guint i = 0; i < G_N_ELEMENTS (modes); i++)
+  int one = -1;
+  for (int i = 0; i < SIM_MODES; i++)
     {
-      if (given[i] && one)
+      if (what[i] && one >= 0)
         {
           g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                       "%s and %s exclude each other", one, modes[i]);
-          return FALSE;
+                       "--%s and --%s exclude each other", modes[one],
+                       modes[i]);
+          return -1;
         }
-      if (given[i])
-        one = modes[i];
+      if (what[i])
+        one = i;
     }
-  return one
-         || sim_refuse (error, "one of --workload, --suite, --random, "
-                               "--replay, --pipeline, --dataflow or --list is "
-                               "needed");
+  if (one < 0)
+    sim_refuse (error, "one of --workload, --suite, --random, --replay, "
+                       "--pipeline, --dataflow or --list is needed");
+  return one;
 }
 
 gboolean
-sim_refuse_given (const SimGiven *options, const char *mode, const char *what,
-                  GError **error)
+sim_check_mode (const char *const what[SIM_MODES], const SimGiven *options,
+                GError **error)
 {
+  int mode = only_mode (what, error);
+  if (mode < 0)
+    return FALSE;
   for (; options->name; options++)
-    if (options->given)
+    if (options->given && (options->modes & 1u << mode))
       {
         g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                     "--%s does not go with --%s %s%s%s", options->name, mode,
-                     what, options->why ? ": " : "",
+                     "--%s does not go with --%s %s%s%s", options->name,
+                     modes[mode], what[mode], options->why ? ": " : "",
                      options->why ? options->why : "");
         return FALSE;
       }

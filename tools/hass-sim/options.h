@@ -7,12 +7,27 @@
 
 #include "device/model/model.h"
 
-/* An option that does not go with what runs. @why: the reason; NULL: none is
-   named. A table of them ends with a NULL name. */
+/* What runs, as the option of that name says; the order is that of SIM_MODES
+   options. */
+typedef enum
+{
+  SIM_WORKLOAD = 1 << 0,
+  SIM_SUITE = 1 << 1,
+  SIM_RANDOM_CASES = 1 << 2,
+  SIM_REPLAY = 1 << 3,
+  SIM_PIPELINE = 1 << 4,
+  SIM_DATAFLOW = 1 << 5
+} SimMode;
+
+#define SIM_MODES 6
+
+/* An option that does not go with some @modes (SimMode, ored). @why: the
+   reason; NULL: none is named. A table of them ends with a NULL name. */
 typedef struct
 {
   const char *name;
   gboolean given;
+  guint modes;
   const char *why;
 } SimGiven;
 
@@ -43,12 +58,10 @@ gboolean sim_check_counts (const SimCount *counts, guint n, GError **error);
  *@part becomes -1. */
 gboolean sim_parse_part (const char *option, const char *text, double *part,
                          GError **error);
-/* Returns: TRUE if one of --workload, --suite, --random, --replay, --pipeline
-   and --dataflow, in this order, is given and the others are not. */
-gboolean sim_need_one (const gboolean given[6], GError **error);
-/* Refuses the first option of a table that is given. @mode, @what: "--MODE
-   WHAT" runs. */
-gboolean sim_refuse_given (const SimGiven *options, const char *mode,
-                           const char *what, GError **error);
+/* @what: of each mode what its option names; NULL: it is not given. Refuses
+   more modes than one, none, and the first of @options that is given and does
+   not go with the mode. */
+gboolean sim_check_mode (const char *const what[SIM_MODES],
+                         const SimGiven *options, GError **error);
 
 #endif

@@ -15,6 +15,7 @@
 typedef struct
 {
   char *strategy, *refused; /* either the report or why there is none */
+  gboolean unfit;           /* the strategy does not serve the farm */
   HassReport *report;
 } Outcome;
 
@@ -63,6 +64,25 @@ choose_machine (const Replay *replay, const SimReplay *s, GError **error)
   return m;
 }
 
+/* Leaves out the strategies that do not serve the farm, unless none does: then
+   each says so. Returns: whether a strategy is left that did not run. */
+static gboolean
+leave_out_unfit (GPtrArray *all)
+{
+  gboolean any = FALSE, refused = FALSE;
+  for (guint i = 0; i < all->len; i++)
+    any |= !((Outcome *)all->pdata[i])->unfit;
+  for (guint i = all->len; i > 0; i--)
+    {
+      const Outcome *o = all->pdata[i - 1];
+      if (any && o->unfit)
+        g_ptr_array_remove_index (all, i - 1);
+      else
+        refused |= o->refused != NULL;
+    }
+  return refused;
+}
+
 static GPtrArray *
 run_all (const ReplayMachine *m, const SimReplay *s)
 {
@@ -77,6 +97,7 @@ run_all (const ReplayMachine *m, const SimReplay *s)
         {
           g_clear_pointer (&o->report, hass_report_free);
           o->refused = g_strdup (error->message);
+          o->unfit = strstr (o->refused, "does not serve") != NULL;
           g_clear_error (&error);
         }
       g_ptr_array_add (all, o);
@@ -215,11 +236,7 @@ sim_replay (const SimReplay *s, gboolean *failed, GError **error)
   if (m)
     {
       g_autoptr (GPtrArray) all = run_all (m, s);
-      for (guint i = 0; i < all->len; i++)
-        {
-          const Outcome *o = all->pdata[i];
-          *failed |= o->refused && !strstr (o->refused, "does not serve");
-        }
+      *failed |= leave_out_unfit (all);
       if (s->output == 'j')
         print_json (replay, all);
       else if (s->output == 'c')
