@@ -164,6 +164,10 @@ static const struct
   { "-w cap-cg --lose cpu:3", "only GPUs" },
   { "-w cap-cg extra", "extra" },
   { "--random 1 --slow gpu0:2:50%", "--slow does not go with --random" },
+  { "--random 1 -p cap", "--platform does not go with --random N: each has" },
+  { "--random 1 --csv --json", "--json and --csv exclude each other" },
+  { "-w cap-cg --csv --json", "--json and --csv exclude each other" },
+  { "--pipeline ferret --csv --json", "--json and --csv exclude each other" },
   { "-w /nowhere/x.workload", "/nowhere/x.workload" },
 };
 

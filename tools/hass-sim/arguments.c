@@ -134,6 +134,8 @@ check_mode (GError **error)
     { "noise", a.noise_text != NULL, SIM_REPLAY, NULL },
     { "summary", a.summary_only, SIM_REPLAY, "there is one farm" },
     { "trace", a.trace != NULL, SIM_REPLAY, NULL },
+    { "platform", a.platform != NULL, SIM_RANDOM_CASES,
+      "each has a machine of its own" },
     { "platform", a.platform && a.pipeline && sim_pipe_is_drawn (a.pipeline),
       SIM_PIPELINE, NULL },
     { NULL, FALSE, 0, NULL }
@@ -159,7 +161,7 @@ check_cases (GError **error)
   if ((a.known || a.pure || a.loops_text) && !a.pipeline)
     return sim_refuse (error,
                        "--known, --pure and --loops belong to --pipeline");
-  if (a.dataflow && a.json && a.csv)
+  if (a.json && a.csv)
     return sim_refuse (error, "--json and --csv exclude each other");
   return (a.replay_farm >= 0 && (a.replay || (!a.changes && !a.replay_farm)))
          || sim_refuse (error, "--replay-farm and --platform-change belong to "

@@ -195,8 +195,7 @@ run_random (Bench *b, GError **error)
     }
   if (!any)
     g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                 "--family %s: known are %sall", a->family_name,
-                 families->str);
+                 "--family %s: known are %sall", a->family_name, families->str);
   return any;
 }
 
