@@ -95,17 +95,21 @@ hass_virtual_gpu_link (HassVirtualGpu *gpu, gboolean out)
 
 /* -- What things cost --------------------------------------------------- */
 
-/* Returns a random factor for a duration, with median 1 and log-normal
-   distribution, so that no duration is negative; 1 if the platform has no
-   noise. */
+/* Returns a random factor for a duration, of mean 1 and of the platform's noise
+   as its relative standard deviation; 1 if there is none. It is log-normal, so
+   that no duration is negative. If z is normal, the mean of exp (sigma z) is
+   exp (sigma^2 / 2), and its variance that mean squared times
+   exp (sigma^2) - 1. */
 double
 hass_virtual_noise (HassVirtualWorld *w)
 {
-  double sigma = w->platform->noise;
-  if (sigma == 0)
+  double noise = w->platform->noise;
+  if (noise == 0)
     return 1;
+  double variance = log1p (noise * noise); /* sigma^2 */
   double u = 1 - g_rand_double (w->rand), v = g_rand_double (w->rand);
-  return exp (sigma * sqrt (-2 * log (u)) * cos (2 * G_PI * v));
+  double z = sqrt (-2 * log (u)) * cos (2 * G_PI * v);
+  return exp (sqrt (variance) * z - variance / 2);
 }
 
 /* Returns the true work of the units of an extent on a device, as the model
