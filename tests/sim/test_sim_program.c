@@ -264,6 +264,31 @@ replays (void)
           "lose x",   "noise 0", "trace /dev/null", "summary", "no-static" };
   g_autofree char *path = trial_file (""), *table = NULL;
   g_setenv ("HASS_RECORD", path, TRUE);
+/* A comma and quotes in the name of a workload, a machine and a pipeline. */
+static void
+csv_quotes (void)
+{
+  g_autofree char *machine
+      = trial_file ("[platform]\nname = m \"2\", old\n[cpu]\ncores = 2\n"
+                    "work_per_us = 1\n");
+  g_autofree char *workload
+      = trial_file ("[workload]\nname = w, \"1\"\nunits = 10\n");
+  g_autofree char *pipeline = trial_file (
+      "[pipeline]\nname = p, \"1\"\ntokens = 5\n[stage a]\ncpu_us = 5\n");
+  g_autofree char *of_workload
+      = g_strdup_printf ("-w %s -p %s -n 1 --csv", workload, machine);
+  g_autofree char *of_pipeline
+      = g_strdup_printf ("--pipeline %s -p %s --csv", pipeline, machine);
+  g_autofree char *a = NULL, *b = NULL;
+  CU_ASSERT_EQUAL (run (&a, NULL, of_workload), 0);
+  program_says (a, "\n\"w, \"\"1\"\"\",\"m \"\"2\"\", old\",partition,");
+  CU_ASSERT_EQUAL (run (&b, NULL, of_pipeline), 0);
+  program_says (b, "\n\"p, \"\"1\"\"\",\"m \"\"2\"\", old\",\"pipe-auto\",");
+  unlink (machine);
+  unlink (workload);
+  unlink (pipeline);
+}
+
   CU_ASSERT_EQUAL (run (&table, NULL, "-w thesis-equal -n 2 --no-static"), 0);
   g_unsetenv ("HASS_RECORD");
   for (guint i = 0; i < G_N_ELEMENTS (others); i++)
@@ -306,3 +331,4 @@ HASS_TEST_SUITE (
     { "wrong words are refused with status 2 and a reason", wrong_words },
     { "more GPUs than it can take are refused", too_many_gpus },
     { "HASS_DATADIR names another folder", other_folder })
+    { "CSV quotes names that have commas and quotes", csv_quotes },

@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+#include "csv.h"
+
 static const char *const classes[] = { "equal", "sized", "unknown" };
 static const char *
 farm_name (HassFarmKind farm)
@@ -72,13 +74,16 @@ sim_print_csv (const SimCase *c, GPtrArray *results, gboolean head)
       const HassSimResult *r = results->pdata[i];
       if (r->refused)
         continue;
-      printf ("%s,%s,%s,%s,\"%s\",%u,%.6f,%.6f,%.5f,%.5f,%.5f,%.5f,%.5f,"
+      sim_csv_text (c->workload->name);
+      sim_csv_text (c->platform->name);
+      printf ("%s,%s,", farm_name (c->workload->farm),
+              classes[c->workload->cost]);
+      sim_csv_text (r->strategy);
+      printf ("%u,%.6f,%.6f,%.5f,%.5f,%.5f,%.5f,%.5f,"
               "%.5f,%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%.2f\n",
-              c->workload->name, c->platform->name,
-              farm_name (c->workload->farm), classes[c->workload->cost],
-              r->strategy, r->n_rounds, r->makespan_ns * 1e-6,
-              r->steady_ns * 1e-6, r->efficiency, r->steady_efficiency,
-              r->first_efficiency, r->worst_efficiency, r->against_static,
-              r->imbalance, r->bundles, r->bytes, r->asked);
+              r->n_rounds, r->makespan_ns * 1e-6, r->steady_ns * 1e-6,
+              r->efficiency, r->steady_efficiency, r->first_efficiency,
+              r->worst_efficiency, r->against_static, r->imbalance, r->bundles,
+              r->bytes, r->asked);
     }
 }

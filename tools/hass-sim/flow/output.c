@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "engine/observe/json-private.h"
+#include "tools/hass-sim/csv.h"
 
 /* Of a graph whose tasks cost nothing the whole may be 0. */
 static double
@@ -152,22 +153,6 @@ sim_flow_add_json (JsonBuilder *json, const SimFlowResult *result)
 
 /* -- CSV ----------------------------------------------------------------- */
 
-/* A text in quotes, each of its own quotes doubled; free with g_free(). */
-static char *
-quoted (const char *text)
-{
-  g_auto (GStrv) parts = g_strsplit (text, "\"", -1);
-  g_autofree char *doubled = g_strjoinv ("\"\"", parts);
-  return g_strdup_printf ("\"%s\"", doubled);
-}
-
-static void
-print_text (const char *text)
-{
-  g_autofree char *q = quoted (text);
-  printf ("%s,", q);
-}
-
 /* With a decimal point, whatever the locale. @after: what follows. */
 static void
 print_last_number (double value, char after)
@@ -198,9 +183,9 @@ sim_flow_print_csv (const SimFlowResult *result)
   for (guint d = 0; d < r->n_devices; d++)
     {
       const HassDeviceReport *v = &r->devices[d];
-      print_text (f->spec);
-      print_text (result->platform->name);
-      print_text (r->strategy);
+      sim_csv_text (f->spec);
+      sim_csv_text (result->platform->name);
+      sim_csv_text (r->strategy);
       printf ("%" G_GUINT64_FORMAT ",%u,%u,%zu,", result->seed, f->tasks->len,
               f->sizes->len, sim_flow_bytes (f));
       print_number (sim_flow_last_ns (result->outcome));
@@ -208,7 +193,7 @@ sim_flow_print_csv (const SimFlowResult *result)
       print_number (result->bound.path_ns);
       print_number (result->bound.area_ns);
       printf ("%s,", path_binds (result->bound) ? "path" : "area");
-      print_text (v->name);
+      sim_csv_text (v->name);
       printf ("%u,", v->cores);
       print_number (v->kernel_s * 1e9);
       print_number (part_of (v->kernel_s, r->makespan_s));

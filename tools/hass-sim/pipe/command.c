@@ -4,6 +4,8 @@
 #include "pipe.h"
 
 #include "engine/observe/json-private.h"
+#include "hass/error.h"
+#include "tools/hass-sim/csv.h"
 
 #include <json-glib/json-glib.h>
 #include <math.h>
@@ -104,8 +106,12 @@ tell (const SimPipeCommand *command, const SimPipeCase *c, guint i,
   if (command->output == 'j')
     add_json (json, c, command->strategies[i], result);
   else if (command->output == 'c')
-    printf ("%s,%s,%s,%.0f,%.0f\n", c->pipe->name, c->platform->name,
-            command->strategies[i], c->bound_ns, result->makespan_ns);
+    {
+      sim_csv_text (c->pipe->name);
+      sim_csv_text (c->platform->name);
+      sim_csv_text (command->strategies[i]);
+      printf ("%.0f,%.0f\n", c->bound_ns, result->makespan_ns);
+    }
   else if (!command->summary)
     print_run (command, c, i, result);
 }

@@ -11,6 +11,7 @@
 
 #include "hass/error.h"
 #include "replay.h"
+#include "tools/hass-sim/csv.h"
 
 typedef struct
 {
@@ -156,18 +157,21 @@ print_table (const Replay *replay, const GPtrArray *all)
 static void
 print_csv (const Replay *replay, const GPtrArray *all)
 {
-  char a[G_ASCII_DTOSTR_BUF_SIZE], b[G_ASCII_DTOSTR_BUF_SIZE];
+  char a[G_ASCII_DTOSTR_BUF_SIZE];
   printf ("record,farm,recorded_s,strategy,makespan_s\n");
   for (guint i = 0; i < all->len; i++)
     {
       const Outcome *o = all->pdata[i];
       if (o->report)
-        printf ("\"%s\",\"%s\",%s,\"%s\",%s\n", replay->farm->path,
-                replay->farm->farm,
-                g_ascii_formatd (a, sizeof a, "%.9g",
-                                 replay->farm->makespan * 1e-9),
-                o->strategy,
-                g_ascii_formatd (b, sizeof b, "%.9g", o->report->makespan_s));
+        {
+          sim_csv_text (replay->farm->path);
+          sim_csv_text (replay->farm->farm);
+          printf ("%s,", g_ascii_formatd (a, sizeof a, "%.9g",
+                                          replay->farm->makespan * 1e-9));
+          sim_csv_text (o->strategy);
+          printf ("%s\n",
+                  g_ascii_formatd (a, sizeof a, "%.9g", o->report->makespan_s));
+        }
     }
 }
 
