@@ -63,6 +63,14 @@ suites (void)
   CU_ASSERT_EQUAL (run (&out, &err, "--suite cap -n 2 --summary"), 0);
   program_says (out, "cap: geometric means");
   program_says (out, "\n  auto                     4 ");
+  g_autofree char *one = NULL, *none = NULL;
+  CU_ASSERT_EQUAL (run (&one, NULL, "-w cap-cg -s auto,hass-p -n 2 --summary"),
+                   0);
+  program_says (one, "cap-cg: geometric means");
+  program_says (one, "\n  auto                     1 ");
+  CU_ASSERT_EQUAL (run (&none, NULL, "-w cap-cg -s pipe-auto -n 1 --summary"),
+                   1);
+  program_says (none, "pipe-auto does not serve");
 }
 
 static void
@@ -163,6 +171,7 @@ static const struct
   { "-w cap-cg --slow gpu0:2:late", "WHEN" },
   { "-w cap-cg --lose cpu:3", "only GPUs" },
   { "-w cap-cg extra", "extra" },
+  { "--pipeline ferret -s auto", "auto does not serve pipelines" },
   { "--random 1 --slow gpu0:2:50%", "--slow does not go with --random" },
   { "--random 1 -p cap", "--platform does not go with --random N: each has" },
   { "--random 1 --csv --json", "--json and --csv exclude each other" },
@@ -255,15 +264,6 @@ other_folder (void)
   rmdir (dir);
 }
 
-/* Replays a farm that hass-sim itself records. */
-static void
-replays (void)
-{
-  static const char *const others[]
-      = { "rounds 3", "parts 1", "kernels 2",       "start 1", "slow nonsense",
-          "lose x",   "noise 0", "trace /dev/null", "summary", "no-static" };
-  g_autofree char *path = trial_file (""), *table = NULL;
-  g_setenv ("HASS_RECORD", path, TRUE);
 /* A comma and quotes in the name of a workload, a machine and a pipeline. */
 static void
 csv_quotes (void)
@@ -289,6 +289,15 @@ csv_quotes (void)
   unlink (pipeline);
 }
 
+/* Replays a farm that hass-sim itself records. */
+static void
+replays (void)
+{
+  static const char *const others[]
+      = { "rounds 3", "parts 1", "kernels 2",       "start 1", "slow nonsense",
+          "lose x",   "noise 0", "trace /dev/null", "summary", "no-static" };
+  g_autofree char *path = trial_file (""), *table = NULL;
+  g_setenv ("HASS_RECORD", path, TRUE);
   CU_ASSERT_EQUAL (run (&table, NULL, "-w thesis-equal -n 2 --no-static"), 0);
   g_unsetenv ("HASS_RECORD");
   for (guint i = 0; i < G_N_ELEMENTS (others); i++)
@@ -320,9 +329,11 @@ HASS_TEST_SUITE (
       unfit_strategies },
     { "the manual has all options", help },
     { "--list names strategies with sections, and all files", lists },
-    { "a suite ends with geometric means", suites },
+    { "a suite ends with geometric means, and a workload has them, too",
+      suites },
     { "--json has rounds and devices", json },
     { "--csv has a line for each result", csv },
+    { "CSV quotes names that have commas and quotes", csv_quotes },
     { "the same words print the same", same_output },
     { "--trace writes lines, a lost GPU's among them", traced },
     { "a replay refuses options that have no meaning there, and leaves out "
@@ -331,4 +342,3 @@ HASS_TEST_SUITE (
     { "wrong words are refused with status 2 and a reason", wrong_words },
     { "more GPUs than it can take are refused", too_many_gpus },
     { "HASS_DATADIR names another folder", other_folder })
-    { "CSV quotes names that have commas and quotes", csv_quotes },

@@ -86,18 +86,19 @@ run_case (Bench *b, SimCase *c, const char *group, GError **error)
       g_ptr_array_unref (results);
       return FALSE;
     }
-  gboolean unfit = a->workload != NULL; /* all */
+  gboolean unfit = a->workload != NULL, ran = FALSE; /* all; any */
   for (char **s = a->strategies; *s; s++)
     {
       HassSimResult *r = sim_run (c, *s, a->trace);
       b->failed |= r->refused && !r->unfit;
       unfit &= r->unfit;
+      ran |= !r->refused;
       g_ptr_array_add (results, r);
     }
   b->failed |= unfit;
   if (a->csv)
     sim_print_csv (c, results, b->head);
-  else if (!a->json && !a->summary_only)
+  else if (!a->json && (!a->summary_only || (a->workload && !ran)))
     sim_print_table (c, results);
   b->head = FALSE;
   sim_summary_add (b->summary, group, results);
@@ -285,8 +286,8 @@ main (int argc, char **argv)
                               : run_suites_of (&b, a->suite, &error);
   if (ok && a->json && !a->replay && !a->pipeline && !a->dataflow)
     sim_print_json (b.all);
-  else if (ok && !a->csv && !a->workload && !a->replay && !a->pipeline
-           && !a->dataflow)
+  else if (ok && !a->csv && (!a->workload || a->summary_only) && !a->replay
+           && !a->pipeline && !a->dataflow)
     {
       sim_summary_print (b.summary);
       sim_summary_print (b.together);

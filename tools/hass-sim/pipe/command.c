@@ -28,7 +28,7 @@ typedef struct
 typedef struct
 {
   Ratios bound, others;
-  guint refused;
+  guint refused, unfit; /* unfit: of those it refused, it serves no pipelines */
 } Score;
 
 static void
@@ -187,6 +187,7 @@ run_case (const SimPipeCommand *command, SimPipeCase *c, guint index,
           gboolean unfit = strstr (error->message, "does not serve") != NULL;
           ok = ok && unfit;
           scores[i].refused++;
+          scores[i].unfit += unfit;
           if (!unfit)
             fprintf (stderr, "  %-16s %s\n", command->strategies[i],
                      error->message);
@@ -295,6 +296,21 @@ run_cases (const SimPipeCommand *command, Score *scores, JsonBuilder *json,
   return TRUE;
 }
 
+/* Returns: FALSE with an error if no strategy serves pipelines, so there is
+   nothing to print. */
+static gboolean
+any_serves (const SimPipeCommand *command, const Score *scores, GError **error)
+{
+  for (guint i = 0; command->strategies[i]; i++)
+    if (scores[i].unfit == 0)
+      return TRUE;
+  g_autofree char *names = g_strjoinv (", ", command->strategies);
+  g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+               "--pipeline %s: %s does not serve pipelines", command->name,
+               names);
+  return FALSE;
+}
+
 gboolean
 sim_pipe_command (const SimPipeCommand *command, gboolean *failed,
                   GError **error)
@@ -305,7 +321,8 @@ sim_pipe_command (const SimPipeCommand *command, gboolean *failed,
   json_builder_begin_array (json);
   if (command->output == 'c')
     puts ("pipeline,platform,strategy,bound_ns,makespan_ns");
-  if (!run_cases (command, scores, json, failed, error))
+  if (!run_cases (command, scores, json, failed, error)
+      || !any_serves (command, scores, error))
     return FALSE;
   json_builder_end_array (json);
   if (command->output == 'j')
