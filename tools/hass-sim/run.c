@@ -3,6 +3,7 @@
    Thread safety: any thread. */
 #include "sim.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "engine/observe/observe.h"
@@ -92,6 +93,7 @@ add_up (HassSimResult *r)
   double bound = 0, all_static = 0, steady = 0, steady_bound = 0, tail = 0;
   guint half = r->n_rounds / 2;
   r->worst_efficiency = r->n_rounds > 0 ? 1e9 : 0;
+  r->against_static = (double)NAN;
   for (guint i = 0; i < r->n_rounds; i++)
     {
       const SimRound *round = &r->rounds[i];
@@ -130,7 +132,8 @@ add_up (HassSimResult *r)
   r->efficiency = r->makespan_ns > 0 ? bound / r->makespan_ns : 0;
   r->steady_ns = steady / (r->n_rounds - half);
   r->steady_efficiency = steady > 0 ? steady_bound / steady : 0;
-  r->against_static = r->makespan_ns > 0 ? all_static / r->makespan_ns : 0;
+  if (c->static_ns && r->makespan_ns > 0)
+    r->against_static = all_static / r->makespan_ns;
 }
 
 HassSimResult *

@@ -199,7 +199,7 @@ typedef struct HassSimResult
   double makespan_ns, steady_ns; /* total; a round of the second half */
   double efficiency, steady_efficiency;
   double first_efficiency, worst_efficiency;
-  double against_static; /* 0: unknown */
+  double against_static; /* NAN: unknown */
   double imbalance;      /* mean of (last - first finish) / makespan */
   double asked;          /* decisions a round */
   guint64 bundles, bytes;

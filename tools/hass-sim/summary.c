@@ -112,7 +112,9 @@ sim_summary_add (SimSummary *s, const char *group, GPtrArray *results)
       line->log_sum += safe_log (r->efficiency);
       line->log_steady += safe_log (r->steady_efficiency);
       line->log_first += safe_log (r->first_efficiency);
-      line->log_static += safe_log (r->against_static);
+      line->log_static += isnan (r->against_static)
+                              ? r->against_static
+                              : safe_log (r->against_static);
       keep_least (&line->worst, &line->worst_case, r->efficiency, r->of);
       keep_least (&line->lag, &line->lag_case, best_ns / r->makespan_ns, r->of);
     }
@@ -143,11 +145,14 @@ sim_summary_print (SimSummary *s)
       for (guint i = 0; i < lines->len; i++)
         {
           const Line *l = lines->pdata[i];
-          printf ("  %-20s %5u %6.2f %6.2f %6.2f %6.2f %6.2f %-32s %6.2f  %s\n",
+          double of_static = 100 * exp (l->log_static / l->n);
+          char known[16] = "-"; /* without a best static split */
+          if (!isnan (of_static))
+            g_snprintf (known, sizeof known, "%.2f", of_static);
+          printf ("  %-20s %5u %6.2f %6.2f %6.2f %6s %6.2f %-32s %6.2f  %s\n",
                   l->strategy, l->n, 100 * exp (l->log_sum / l->n),
                   100 * exp (l->log_steady / l->n),
-                  100 * exp (l->log_first / l->n),
-                  100 * exp (l->log_static / l->n), 100 * l->worst,
+                  100 * exp (l->log_first / l->n), known, 100 * l->worst,
                   l->worst_case ? l->worst_case : "", 100 * l->lag,
                   l->lag_case ? l->lag_case : "");
         }

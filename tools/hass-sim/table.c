@@ -3,6 +3,7 @@
    Thread safety: one thread. */
 #include "sim.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "csv.h"
@@ -25,6 +26,16 @@ all_unfit (GPtrArray *results)
     if (!((HassSimResult *)results->pdata[i])->unfit)
       return FALSE;
   return TRUE;
+}
+
+/* Prints a number in @format, or @unknown if it is NAN. */
+static void
+print_known (const char *format, double value, const char *unknown)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+  fputs (isnan (value) ? unknown
+                       : g_ascii_formatd (text, sizeof text, format, value),
+         stdout);
 }
 
 void
@@ -51,13 +62,13 @@ sim_print_table (const SimCase *c, GPtrArray *results)
         printf ("  %-24s %s\n", r->strategy, r->refused);
       if (r->refused)
         continue;
-      printf ("  %-24s %10.3f %9.3f %6.1f %6.1f %6.1f %6.1f %7.1f %6.1f "
-              "%8" G_GUINT64_FORMAT " %8.1f %6.0f\n",
-              r->strategy, r->makespan_ns * 1e-6, r->steady_ns * 1e-6,
-              r->efficiency * 100, r->steady_efficiency * 100,
-              r->first_efficiency * 100, r->worst_efficiency * 100,
-              r->against_static * 100, r->imbalance * 100, r->bundles,
-              r->bytes * 1e-6, r->asked);
+      printf ("  %-24s %10.3f %9.3f %6.1f %6.1f %6.1f %6.1f ", r->strategy,
+              r->makespan_ns * 1e-6, r->steady_ns * 1e-6, r->efficiency * 100,
+              r->steady_efficiency * 100, r->first_efficiency * 100,
+              r->worst_efficiency * 100);
+      print_known ("%7.1f", r->against_static * 100, "      -");
+      printf (" %6.1f %8" G_GUINT64_FORMAT " %8.1f %6.0f\n", r->imbalance * 100,
+              r->bundles, r->bytes * 1e-6, r->asked);
     }
   putchar ('\n');
 }
@@ -79,11 +90,11 @@ sim_print_csv (const SimCase *c, GPtrArray *results, gboolean head)
       printf ("%s,%s,", farm_name (c->workload->farm),
               classes[c->workload->cost]);
       sim_csv_text (r->strategy);
-      printf ("%u,%.6f,%.6f,%.5f,%.5f,%.5f,%.5f,%.5f,"
-              "%.5f,%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%.2f\n",
-              r->n_rounds, r->makespan_ns * 1e-6, r->steady_ns * 1e-6,
-              r->efficiency, r->steady_efficiency, r->first_efficiency,
-              r->worst_efficiency, r->against_static, r->imbalance, r->bundles,
-              r->bytes, r->asked);
+      printf ("%u,%.6f,%.6f,%.5f,%.5f,%.5f,%.5f,", r->n_rounds,
+              r->makespan_ns * 1e-6, r->steady_ns * 1e-6, r->efficiency,
+              r->steady_efficiency, r->first_efficiency, r->worst_efficiency);
+      print_known ("%.5f", r->against_static, "");
+      printf (",%.5f,%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%.2f\n",
+              r->imbalance, r->bundles, r->bytes, r->asked);
     }
 }
