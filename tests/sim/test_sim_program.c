@@ -289,6 +289,47 @@ csv_quotes (void)
   unlink (pipeline);
 }
 
+static void
+unwritable (void)
+{
+  static const char *const options[]
+      = { "--gantt /dev/full", "--gantt /nowhere/x", "--explain /nowhere/x",
+          "--trace /nowhere/x" };
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (options); i++)
+    {
+      g_autofree char *out = NULL, *err = NULL;
+      g_autofree char *words = g_strdup_printf (
+          "%s %s", i % 2 ? "-w thesis-equal -n 1" : "--dataflow cholesky:3",
+          options[i / 2]);
+      CU_ASSERT_EQUAL (run (&out, &err, words), 1);
+    }
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "-w thesis-equal -n 1 --plot /nowhere/x"),
+                   1);
+  program_says (err, "/nowhere/x");
+}
+
+/* Without the best static split, what it is compared with is unknown. */
+static void
+no_static (void)
+{
+  static const struct
+  {
+    const char *words, *says;
+  } cases[] = { { "", "   96.1       -    0.7 " },
+                { "--csv", ",,0.00" },
+                { "--json", "\"against_static\" : null" },
+                { "--summary", "      -  97.16 " } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *out = NULL;
+      g_autofree char *words = g_strdup_printf (
+          "-w thesis-equal -n 2 --no-static %s", cases[i].words);
+      CU_ASSERT_EQUAL (run (&out, NULL, words), 0);
+      program_says (out, cases[i].says);
+    }
+}
+
 /* Replays a farm that hass-sim itself records. */
 static void
 replays (void)
@@ -334,6 +375,9 @@ HASS_TEST_SUITE (
     { "--json has rounds and devices", json },
     { "--csv has a line for each result", csv },
     { "CSV quotes names that have commas and quotes", csv_quotes },
+    { "a file that cannot be written is status 1", unwritable },
+    { "with --no-static the comparison with it is shown as unknown",
+      no_static },
     { "the same words print the same", same_output },
     { "--trace writes lines, a lost GPU's among them", traced },
     { "a replay refuses options that have no meaning there, and leaves out "

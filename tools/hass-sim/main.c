@@ -26,13 +26,14 @@ static const SimArguments *a; /* set once, in main() */
  * @summary: a line for each suite or family; @together: one for all.
  * @all: of --json: each SimCase followed by the GPtrArray of its results.
  * @failed: a strategy failed that serves the farm.
+ * @unwritten: what failed is the writing of a file.
  * @head: the CSV's head line is still to be printed.
  */
 typedef struct
 {
   SimSummary *summary, *together;
   GPtrArray *all;
-  gboolean failed, head;
+  gboolean failed, unwritten, head;
 } Bench;
 
 /* -- Cases -------------------------------------------------------------- */
@@ -82,6 +83,7 @@ run_case (Bench *b, SimCase *c, const char *group, GError **error)
   sim_bounds (c);
   if (!a->no_static && !sim_best_static (c, error))
     {
+      b->unwritten = g_error_matches (*error, HASS_ERROR, HASS_ERROR_IO);
       sim_case_free (c);
       g_ptr_array_unref (results);
       return FALSE;
@@ -240,7 +242,7 @@ run_pipeline (Bench *b, GError **error)
 }
 
 static gboolean
-run_dataflow (GError **error)
+run_dataflow (Bench *b, GError **error)
 {
   SimFlowCommand command = { .spec = a->dataflow,
                              .platform = a->platform,
@@ -255,7 +257,7 @@ run_dataflow (GError **error)
                              .times = (guint)MAX (a->times, 0),
                              .slow = a->slow,
                              .lose = a->lose };
-  return sim_flow_command (&command, error);
+  return sim_flow_command (&command, &b->unwritten, error);
 }
 
 int
@@ -280,7 +282,7 @@ main (int argc, char **argv)
   b.all = g_ptr_array_new ();
   gboolean ok = a->replay             ? run_replay (&b, &error)
                 : a->pipeline         ? run_pipeline (&b, &error)
-                : a->dataflow         ? run_dataflow (&error)
+                : a->dataflow         ? run_dataflow (&b, &error)
                 : a->random_cases > 0 ? run_random (&b, &error)
                 : a->workload ? run_one (&b, a->workload, a->workload, &error)
                               : run_suites_of (&b, a->suite, &error);
@@ -302,5 +304,7 @@ main (int argc, char **argv)
   g_ptr_array_unref (b.all);
   sim_summary_free (b.summary);
   sim_summary_free (b.together);
-  return !ok ? 2 : b.failed ? 1 : 0;
+  /* Errors of files that are read have HASS_ERROR as their domain. */
+  b.unwritten |= !ok && error->domain == G_FILE_ERROR;
+  return !ok && !b.unwritten ? 2 : !ok || b.failed ? 1 : 0;
 }

@@ -180,6 +180,7 @@ sim_run (const SimCase *c, const char *strategy, const char *trace)
     {
       r->refused = g_strdup (error->message);
       r->unfit = strstr (error->message, "does not serve") != NULL;
+      r->unwritten = g_error_matches (error, HASS_ERROR, HASS_ERROR_IO);
       r->late = g_error_matches (error, HASS_ERROR, HASS_ERROR_DEADLINE);
       g_clear_error (&error);
     }

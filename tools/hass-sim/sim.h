@@ -187,11 +187,12 @@ typedef struct
 
 typedef struct HassSimResult
 {
-  char *strategy;    /* as requested */
-  const SimCase *of; /* not owned */
-  char *refused;     /* why it did not run, or NULL */
-  gboolean unfit;    /* the strategy does not serve this kind of farm */
-  gboolean late;     /* it took longer than the case allows */
+  char *strategy;     /* as requested */
+  const SimCase *of;  /* not owned */
+  char *refused;      /* why it did not run, or NULL */
+  gboolean unfit;     /* the strategy does not serve this kind of farm */
+  gboolean unwritten; /* the trace or the explanation was not written */
+  gboolean late;      /* it took longer than the case allows */
   guint n_rounds;
   SimRound *rounds; /* [n_rounds] */
 

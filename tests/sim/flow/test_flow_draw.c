@@ -310,7 +310,12 @@ by_gantt (void)
 static void
 refused (void)
 {
-  flow_program_refuses ("cholesky:4 --gantt /no/g.svg", "/no/g.svg");
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (
+      program_run_words (&out, &err, "hass-sim",
+                         "--dataflow cholesky:4 --gantt /no/g.svg"),
+      1);
+  program_says (err, "/no/g.svg");
   flow_program_refuses ("cholesky:4 --gantt", "Missing argument for --gantt");
   flow_program_refuses ("cholesky:4 --task last",
                         "--task belongs to --dataflow with --gantt");

@@ -239,6 +239,7 @@ sim_best_static (SimCase *c, GError **error)
   g_free (c->static_ns);
   c->static_ns = g_new0 (double, MAX (c->rounds, 1));
   char *refused = NULL;
+  HassError code = HASS_ERROR_STRATEGY;
   for (guint i = 0; i < s.best->len; i++)
     {
       g_autofree char *text = text_of (&s, &g_array_index (s.best, Split, i));
@@ -249,13 +250,16 @@ sim_best_static (SimCase *c, GError **error)
           adopt (c, r);
         }
       else if (r->refused && !refused)
-        refused = g_strdup (r->refused);
+        {
+          refused = g_strdup (r->refused);
+          code = r->unwritten ? HASS_ERROR_IO : code;
+        }
       sim_result_free (r);
     }
   g_array_unref (s.best);
   if (!c->static_split)
     {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY, "%s",
+      g_set_error (error, HASS_ERROR, code, "%s",
                    refused ? refused : "no static split could be run");
       g_clear_pointer (&c->static_ns, g_free);
     }

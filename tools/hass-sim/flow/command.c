@@ -97,9 +97,11 @@ run (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
 }
 
 gboolean
-sim_flow_command (const SimFlowCommand *command, GError **error)
+sim_flow_command (const SimFlowCommand *command, gboolean *unwritten,
+                  GError **error)
 {
   gboolean ok = FALSE;
+  GError *failure = NULL;
   HassPlatform *p = NULL;
   const char *on = command->platform ? command->platform : MACHINE;
   /* An empty list: the default one. */
@@ -116,7 +118,11 @@ sim_flow_command (const SimFlowCommand *command, GError **error)
     g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
                  "dataflow '%s': platform %s has no cores", f->spec, p->name);
   else
-    ok = run (command, f, p, strategies, error);
+    ok = run (command, f, p, strategies, &failure);
+  /* All that is read has been read before it runs. */
+  *unwritten = g_error_matches (failure, HASS_ERROR, HASS_ERROR_IO);
+  if (failure)
+    g_propagate_error (error, failure);
   hass_platform_free (p);
   return ok;
 }

@@ -91,7 +91,9 @@ typedef struct
 } SimFlowCommand;
 
 /* command.c: hass-sim --dataflow. */
-gboolean sim_flow_command (const SimFlowCommand *command, GError **error);
+/* Returns: FALSE with an error; *unwritten: a file could not be written. */
+gboolean sim_flow_command (const SimFlowCommand *command, gboolean *unwritten,
+                           GError **error);
 /* A graph has run. @run_ns: [@times] the time of each run of a recorded graph;
    @times 0: it was not recorded. @report: of all runs together. */
 typedef struct
