@@ -308,8 +308,8 @@ gives_loads_to_the_devices_that_they_suit (void)
     }
 }
 
-/* GPUs whose copies take longer than kernels that hardly fill them. Seed 4711
-   had 0.54, 0.84, 0.74 and 0.62 of these, where each bundle was to fill the
+/* GPUs whose copies take longer than kernels that hardly fill them: 0.61, 0.59
+   and 0.69 of the other strategy's speed where each bundle was to fill the
    GPU. */
 static void
 fills_no_gpu_that_copies (void)
