@@ -39,52 +39,6 @@ hass_pause (void)
   __asm__ volatile("isb" ::: "memory");
 #else
   __asm__ volatile("" ::: "memory");
-  /* A lock for threads that need it and threads that could use it. Under the
-     decision lock of a farm a device's proxy gets its next grant, while cores
-     that have run out of work look there whether there is any. A mutex goes to
-     whoever comes first when it is free: a thread that slept for it takes tens
-     of us to wake up, in which many looks of 30 cores pass, so the proxy would
-     sleep again, with its device idle. Here a thread that tries gets nothing
-     while another one waits. */
-  typedef struct
-  {
-    pthread_mutex_t mutex;
-    _Atomic guint waiting; /* threads in hass_lock_take() */
-  } HassLock;
-
-  static inline void hass_lock_init (HassLock * lock)
-  {
-    hass_short_lock_init (&lock->mutex);
-    atomic_init (&lock->waiting, 0);
-  }
-
-  static inline void hass_lock_clear (HassLock * lock)
-  {
-    pthread_mutex_destroy (&lock->mutex);
-  }
-
-  static inline void hass_lock_take (HassLock * lock)
-  {
-    if (pthread_mutex_trylock (&lock->mutex) == 0)
-      return;
-    /* Relaxed: a thread that does not see it yet takes the lock once more. */
-    atomic_fetch_add_explicit (&lock->waiting, 1, memory_order_relaxed);
-    pthread_mutex_lock (&lock->mutex);
-    atomic_fetch_sub_explicit (&lock->waiting, 1, memory_order_relaxed);
-  }
-
-  /* Returns: whether the caller has the lock now. */
-  static inline gboolean hass_lock_try (HassLock * lock)
-  {
-    return atomic_load_explicit (&lock->waiting, memory_order_relaxed) == 0
-           && pthread_mutex_trylock (&lock->mutex) == 0;
-  }
-
-  static inline void hass_lock_give (HassLock * lock)
-  {
-    pthread_mutex_unlock (&lock->mutex);
-  }
-
 #endif
 }
 

@@ -34,11 +34,12 @@
    - indivisible: each unit is a block of a multiprocessor's, with 0.25 to 4
      times (log) the elements that fill one.
    - copied: GPUs as CUDA devices are, 20 to 3000 (log) times as fast as a core,
-     with 12 to 55 GB/s (log) for each, launches of 5 to 100 us (log), grants
-   cut into parts of 32 MiB, four of which overlap. Copies take 1 to 20 times
-     (log) as long as kernels, a round of 1 to 100 ms (log) of kernels holds 0.3
-     to 30 times (log) what fills all GPUs, and a kernel of few elements takes
-     no longer than the copies of four parts.
+     with 12 to 55 GB/s (log) for each, launches of 5 to 100 us (log), and parts
+     of 32 MiB into which grants are cut, four of which overlap. Copies take 1
+   to 20 times (log) as long as kernels on the GPU where they weigh most, a
+   round of 1 to 100 ms (log) of kernels holds 0.3 to 30 times (log) what fills
+   all GPUs, and a kernel of few elements takes at most as long as the copies of
+     four parts.
    - function: tasks; in every other three cases of one element each, of which
      one to four fill a multiprocessor; else of 2 to 1000 elements (log).
 
