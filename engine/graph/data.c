@@ -2,66 +2,7 @@
 /* data.c: makes the data of a graph.
    Thread safety: the submitting thread. */
 #include "graph-private.h"
-
-/* -- Overlap ------------------------------------------------------------ */
-
-static gsize
-span_of (const HassDataView *v)
-{
-  return v->rows > 0 ? (v->rows - 1) * v->pitch + v->row_bytes : 0;
-}
-
-/* The order of HassGraph.places. */
-gint
-hass_data_by_address (gconstpointer a, gconstpointer b, gpointer none)
-{
-  const HassData *x = a, *y = b;
-  (void)none;
-  return x->view.data < y->view.data   ? -1
-         : x->view.data > y->view.data ? 1
-         : x->index < y->index         ? -1
-                                       : x->index > y->index;
-}
-
-/* @b begins not before @a. */
-static gboolean
-share_bytes (const HassDataView *a, const HassDataView *b)
-{
-  gsize offset = (gsize)((const guint8 *)b->data - (const guint8 *)a->data);
-  if (offset >= span_of (a))
-    return FALSE;
-  if (b->rows > 1 && a->pitch != b->pitch)
-    return TRUE;
-  /* Column at which b's rows begin in rows of a; they may run into the next. */
-  gsize column = offset % a->pitch;
-  return column < a->row_bytes
-         || (column + b->row_bytes > a->pitch
-             && (offset / a->pitch + 1 < a->rows));
-}
-
-/* Returns: a datum that shares bytes with @data, or NULL. */
-static HassData *
-overlapping (HassGraph *graph, HassData *data)
-{
-  const HassDataView *v = &data->view;
-  guintptr at = (guintptr)v->data;
-  HassData first
-      = { .view.data
-          = (gpointer)(at > graph->longest ? at - graph->longest : 0) };
-  for (GTreeNode *n = g_tree_lower_bound (graph->places, &first); n;
-       n = g_tree_node_next (n))
-    {
-      HassData *other = g_tree_node_key (n);
-      if ((guintptr)other->view.data >= at + span_of (v))
-        return NULL;
-      gboolean before = other->view.data <= v->data;
-      if (share_bytes (before ? &other->view : v, before ? v : &other->view))
-        return other;
-    }
-  return NULL;
-}
-
-/* -- Making data -------------------------------------------------------- */
+#include "overlap.h"
 
 static HassData *
 add (HassGraph *graph, const HassDataView *view)
@@ -111,12 +52,12 @@ hass_graph_data (HassGraph *graph, gpointer host, gsize row_bytes, gsize rows,
       return NULL;
     }
   HassData *data = add (graph, &v);
-  const HassData *other = overlapping (graph, data);
+  const HassData *other = hass_occupied_add (&graph->occupied, data);
   char name[32];
   if (other && other->forgotten && graph->job)
     {
       hass_graph_sweep (graph);
-      other = overlapping (graph, data);
+      other = hass_occupied_add (&graph->occupied, data);
     }
   if (other)
     {
@@ -135,8 +76,6 @@ hass_graph_data (HassGraph *graph, gpointer host, gsize row_bytes, gsize rows,
                   : "");
       return NULL;
     }
-  g_tree_insert (graph->places, data, data);
-  graph->longest = MAX (graph->longest, span_of (&v));
   data->written = TRUE;
   return data;
 }

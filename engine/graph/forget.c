@@ -2,6 +2,7 @@
 /* forget.c: frees data that are not used any more.
    Thread safety: the submitting thread, but for copies: a task that has the
    datum to itself. */
+#include "overlap.h"
 #include "place.h"
 
 /* Frees what tasks have reduced into and was not merged. */
@@ -47,7 +48,7 @@ remove_data (HassGraph *graph, HassData *data)
 {
   HassData *last = g_ptr_array_index (graph->data, graph->data->len - 1);
   if (!data->own)
-    g_tree_remove (graph->places, data);
+    hass_occupied_remove (&graph->occupied, data);
   last->slot = data->slot;
   g_ptr_array_remove_index_fast (graph->data, data->slot);
 }

@@ -141,11 +141,11 @@ struct HassGraph
   gboolean building;  /* it is in the build callback */
   gboolean allocates; /* tasks have memory of their own */
   guint64 n_submitted;
-  guint64 n_retired;   /* all tasks with a lower number have ended */
-  GPtrArray *data;     /* all HassData, owned */
-  guint n_data;        /* that were ever made */
-  GTree *places;       /* the user's memory: HassData by address */
-  gsize longest;       /* bytes that the largest datum spans */
+  guint64 n_retired; /* all tasks with a lower number have ended */
+  GPtrArray *data;   /* all HassData, owned */
+  guint n_data;      /* that were ever made */
+  /* the data in the user's memory, see overlap.h */
+  struct HassOccupied *occupied;
   GPtrArray *codelets; /* HassCodeletState, owned */
   GHashTable *by_key;  /* the user's HassCodelet -> HassCodeletState */
   HassCodeletState *last_codelet;
@@ -224,9 +224,6 @@ gboolean hass_graph_refuse_task (HassGraph *graph,
                                  const HassTaskHints *hints);
 void hass_graph_note_internal (HassGraph *graph);
 guint64 hass_graph_number (HassGraph *graph, guint64 number);
-
-/* data.c: the submitting thread. */
-gint hass_data_by_address (gconstpointer a, gconstpointer b, gpointer none);
 
 /* forget.c: the submitting thread, copies also a task that has the datum to
    itself. */

@@ -104,7 +104,6 @@ static void
 make_contents (HassGraph *graph)
 {
   graph->data = g_ptr_array_new_with_free_func (hass_data_free);
-  graph->places = g_tree_new_full (hass_data_by_address, NULL, NULL, NULL);
   graph->codelets = g_ptr_array_new_with_free_func (clear_codelet);
   graph->by_key = g_hash_table_new (NULL, NULL);
 }
@@ -150,7 +149,7 @@ free_contents (HassGraph *graph)
   guint64 n = graph->allocates ? MIN (graph->n_submitted, graph->most) : 0;
   for (guint64 t = 0; t < n; t++)
     hass_task_clear (&graph->tasks[t]);
-  g_tree_unref (graph->places);
+  hass_occupied_clear (&graph->occupied);
   g_ptr_array_unref (graph->data);
   g_hash_table_unref (graph->by_key);
   g_ptr_array_unref (graph->codelets);
