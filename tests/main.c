@@ -12,6 +12,7 @@
    status: 0 if all tests that ran passed, 1 if one failed or none ran, 2 if a
    suite asked for does not exist or the options are wrong.  */
 
+#include "examples/decimal_options.h"
 #include "runner.h"
 
 #include <glib.h>
@@ -98,8 +99,7 @@ read_options (int *argc, char ***argv)
       = g_option_context_new ("- runs the tests of hass");
   g_autoptr (GError) error = NULL;
 
-  g_option_context_add_main_entries (context, options, NULL);
-  if (!g_option_context_parse (context, argc, argv, &error))
+  if (!decimal_options_parse (context, options, argc, argv, &error))
     g_printerr ("hass-tests: %s\n", error->message);
   else if (*argc > 1 || n_jobs < 1)
     g_printerr ("hass-tests: see --help\n");

@@ -17,6 +17,7 @@
 #include "apps.h"
 #include "device/cuda/gpus-private.h"
 #include "device/model/model.h"
+#include "examples/decimal_options.h"
 
 #include <glib/gstdio.h>
 #include <math.h>
@@ -162,8 +163,7 @@ read_options (int argc, char **argv)
   g_option_context_set_summary (
       context, "The examples' own farms under every strategy, against each "
                "other and\nagainst the best static division.");
-  g_option_context_add_main_entries (context, entries, NULL);
-  if (!g_option_context_parse (context, &argc, &argv, &error))
+  if (!decimal_options_parse (context, entries, &argc, &argv, &error))
     refuse (error->message);
   g_option_context_free (context);
   g_autofree char *wrong

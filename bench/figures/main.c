@@ -12,6 +12,7 @@
    for a modelled machine.
 
    Thread safety: one thread. */
+#include "examples/decimal_options.h"
 #include "figures.h"
 #include "kernels.h"
 
@@ -99,8 +100,7 @@ read_options (int argc, char **argv)
   g_option_context_set_summary (
       context, "The strategies of Zhang 2011, figures 29 to 33, against each "
                "other and\nagainst the best static division.");
-  g_option_context_add_main_entries (context, entries, NULL);
-  if (!g_option_context_parse (context, &argc, &argv, &error))
+  if (!decimal_options_parse (context, entries, &argc, &argv, &error))
     fail (error);
   g_option_context_free (context);
   if (quick)

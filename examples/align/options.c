@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "../decimal_options.h"
 #include "tile.h"
 
 static const char summary[]
@@ -114,8 +115,7 @@ align_options_parse (AlignOptions *o, int *argc, char ***argv, GError **error)
   };
   g_autoptr (GOptionContext) context = g_option_context_new (NULL);
   g_option_context_set_summary (context, summary);
-  g_option_context_add_main_entries (context, entries, NULL);
-  gboolean ok = g_option_context_parse (context, argc, argv, error)
+  gboolean ok = decimal_options_parse (context, entries, argc, argv, error)
                 && understand (o, &g, error);
   g_strfreev (g.files);
   return ok;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "../decimal_options.h"
 #include "../gpu_limit.h"
 
 #define DEFAULT_N 4096
@@ -130,8 +131,7 @@ cholesky_options_parse (CholeskyOptions *o, int argc, char **argv,
       "Factorises a symmetric positive definite matrix on all cores "
       "and GPUs: that\nof FILE, in Matrix Market format, - being standard "
       "input, or a random one.");
-  g_option_context_add_main_entries (context, entries, NULL);
-  gboolean ok = g_option_context_parse (context, &argc, &argv, error);
+  gboolean ok = decimal_options_parse (context, entries, &argc, &argv, error);
   if (ok && argc > 2)
     ok = wrong (error, "one file at a time, not also '%s'", argv[2]);
   o->file = ok && argc > 1 ? g_strdup (argv[1]) : NULL;

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "../decimal_options.h"
+
 /* Most rows and columns of a plate. */
 #define MOST_CELLS 100000
 
@@ -102,8 +104,7 @@ parse (GOptionContext *context, HeatOptions *o, int *argc, char ***argv,
       "Print where the time went, to stderr", NULL },
     { NULL, 0, 0, 0, NULL, NULL, NULL }
   };
-  g_option_context_add_main_entries (context, entries, NULL);
-  if (!g_option_context_parse (context, argc, argv, error)
+  if (!decimal_options_parse (context, entries, argc, argv, error)
       || !check (o, cores, error))
     return FALSE;
   o->run.n_cores = (guint)cores;

@@ -7,6 +7,7 @@
 
 #include <hass/strategy.h>
 
+#include "../decimal_options.h"
 #include "../gpu_limit.h"
 
 #define DEFAULT_N 2048
@@ -167,8 +168,7 @@ matrix_options_parse (MatrixOptions *o, int argc, char **argv, GError **error)
   g_option_context_set_summary (
       context, "Multiplies random matrices, C = A*B, on all cores and GPUs.");
   g_option_context_set_description (context, strategies);
-  g_option_context_add_main_entries (context, entries, NULL);
-  gboolean ok = g_option_context_parse (context, &argc, &argv, error);
+  gboolean ok = decimal_options_parse (context, entries, &argc, &argv, error);
   if (ok && argc > 1)
     ok = wrong (error, "'%s' is not an option", argv[1]);
   g.m = g.m == NOT_GIVEN ? g.n : g.m;

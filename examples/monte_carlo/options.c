@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "../decimal_options.h"
 #include "../gpu_limit.h"
 
 #define SAMPLES_PI ((gint64)1 << 28)
@@ -162,8 +163,7 @@ monte_carlo_options_parse (McOptions *o, int *argc, char ***argv,
   };
   g_autoptr (GOptionContext) context = g_option_context_new (NULL);
   g_option_context_set_summary (context, summary);
-  g_option_context_add_main_entries (context, entries, NULL);
-  gboolean ok = g_option_context_parse (context, argc, argv, error);
+  gboolean ok = decimal_options_parse (context, entries, argc, argv, error);
   if (ok && *argc > 1)
     ok = wrong (error, "there are no arguments, only options");
   ok = ok && understand (o, &g, error);

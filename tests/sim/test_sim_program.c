@@ -155,6 +155,9 @@ static const struct
   { "-w cap-cg -s nonsense", "naive-greedy" },
   { "-w cap-cg -s ,", "no strategy" },
   { "-w cap-cg --rounds -3", "--rounds" },
+  { "-w cap-cg --rounds 0x10", "--rounds 0x10: a whole number from" },
+  { "-w cap-cg --rounds 3000000000", "to 2147483647 is needed" },
+  { "-w cap-cg --seed 1e3", "--seed 1e3: a whole number from" },
   { "-w cap-cg --noise 7", "--noise 7" },
   { "-w cap-cg --loops=-1", "--loops -1: a number from 0 to 1" },
   { "-w cap-cg --loops 1", "--pure and --loops belong to --pipeline" },
@@ -179,6 +182,17 @@ static const struct
   { "--pipeline ferret --csv --json", "--json and --csv exclude each other" },
   { "-w /nowhere/x.workload", "/nowhere/x.workload" },
 };
+
+static void
+decimal_numbers (void)
+{
+  g_autofree char *ten = NULL, *zeros = NULL;
+  CU_ASSERT_EQUAL (run (&ten, NULL, "-w cap-cg -s cpu-only -n 10 --json"), 0);
+  CU_ASSERT_EQUAL (run (&zeros, NULL, "-w cap-cg -s cpu-only -n 010 --json"),
+                   0);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (zeros);
+  CU_ASSERT_STRING_EQUAL (zeros, ten);
+}
 
 /* Each word of --help that begins with -- is in the manual. */
 static void
@@ -384,5 +398,6 @@ HASS_TEST_SUITE (
       "strategies that do not serve the farm",
       replays },
     { "wrong words are refused with status 2 and a reason", wrong_words },
+    { "numbers that begin with 0 are decimal", decimal_numbers },
     { "more GPUs than it can take are refused", too_many_gpus },
     { "HASS_DATADIR names another folder", other_folder })

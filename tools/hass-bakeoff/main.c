@@ -10,6 +10,7 @@
 
 #include "bakeoff.h"
 #include "device/cpu/cpu_pool.h"
+#include "examples/decimal_options.h"
 #include "tools/output.h"
 
 #define MOST_ROUNDS 100000
@@ -75,8 +76,7 @@ parse (int *argc, char ***argv, GError **error)
                "and says which is\nbest, by how much, and whether that is "
                "more than noise.");
   g_option_context_set_description (context, "See hass-bakeoff(1).");
-  g_option_context_add_main_entries (context, entries, NULL);
-  if (!g_option_context_parse (context, argc, argv, error)
+  if (!decimal_options_parse (context, entries, argc, argv, error)
       || !in_range ("--rounds", rounds, 1, MOST_ROUNDS, error)
       || !in_range ("--warm-up", warm_up, 0, MOST_ROUNDS, error)
       || !in_range ("--seed", seed, 0, G_MAXUINT32, error)

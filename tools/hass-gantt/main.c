@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "draw/gantt.h"
+#include "examples/decimal_options.h"
 #include "tools/output.h"
 
 static char *title, *task;
@@ -57,8 +58,7 @@ main (int argc, char **argv)
   g_option_context_set_summary (
       context, "Draws the Gantt chart of a run, from the trace that any "
                "program with hass writes\nwhen HASS_TRACE=TRACE.jsonl is set.");
-  g_option_context_add_main_entries (context, entries, NULL);
-  if (!g_option_context_parse (context, &argc, &argv, &error))
+  if (!decimal_options_parse (context, entries, &argc, &argv, &error))
     {
       fprintf (stderr, "hass-gantt: %s\n", error->message);
       return 2;

@@ -3,6 +3,7 @@
    Thread safety: see arguments.h. */
 #include "arguments.h"
 
+#include "examples/decimal_options.h"
 #include "tools/hass-sim/pipe/pipe.h"
 #include "options.h"
 #include "sim.h"
@@ -176,8 +177,7 @@ parse (int argc, char **argv, GError **error)
       context, "Runs modelled workloads on modelled machines under any "
                "strategy, in virtual time.");
   g_option_context_set_description (context, "See hass-sim(1).");
-  g_option_context_add_main_entries (context, entries, NULL);
-  if (!g_option_context_parse (context, &argc, &argv, error))
+  if (!decimal_options_parse (context, entries, &argc, &argv, error))
     return FALSE;
   if (a.explanation)
     g_setenv ("HASS_EXPLAIN", a.explanation, TRUE);
