@@ -164,6 +164,9 @@ refused (void)
           { "qr:x", "dataflow 'qr:x': qr:T is needed" },
           { "wavefront:2:3:4", "wavefront:T[:S] is needed" },
           { "wavefront:0:5", "wavefront:T[:S] is needed, T from 1 to 2000000" },
+          { "stencil:1:0", "stencil:T:S is needed, S from 1 to 2000000" },
+          { "stencil:1001:9", "stencil:T:S is needed, T from 1 to 1000" },
+          { "wavefront:5:x", "wavefront:T[:S] is needed, S from 1 to 2000000" },
           { "wavefront:1415", "dataflow 'wavefront:1415': 2002225 tasks, more "
                               "than 2000000" },
           { "stencil:900:9", "7290000 tasks, more than 2000000" },

@@ -320,14 +320,22 @@ read_numbers (const Graph *g, char **words, guint64 numbers[2], GError **error)
   guint n = g_strv_length (words) - 1;
   g_autofree char *spec = g_strjoinv (":", words);
   gboolean ok = n >= g->n_least && n <= g->n_most;
+  char letter = g->numbers[0];
+  guint most = g->most;
   for (guint i = 0; ok && i < n; i++)
-    ok = g_ascii_string_to_unsigned (words[i + 1], 10, 1,
-                                     i == 0 ? g->most : SIM_MOST_FLOW_TASKS,
-                                     &numbers[i], NULL);
+    {
+      if (i > 0)
+        {
+          letter = strchr (g->numbers, ':')[1];
+          most = SIM_MOST_FLOW_TASKS;
+        }
+      ok = g_ascii_string_to_unsigned (words[i + 1], 10, 1, most, &numbers[i],
+                                       NULL);
+    }
   if (!ok)
     g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
                  "dataflow '%s': %s:%s is needed, %c from 1 to %u", spec,
-                 g->name, g->numbers, g->numbers[0], g->most);
+                 g->name, g->numbers, letter, most);
   if (ok && n < 2)
     numbers[1] = numbers[0];
   if (ok && g->n_most == 2 && n_tasks (g, numbers) > SIM_MOST_FLOW_TASKS)
