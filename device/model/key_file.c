@@ -49,14 +49,25 @@ hass_key_file_broken (const HassKeyFile *r, const char *group, const char *key,
   return FALSE;
 }
 
-/* Checks that each line is a group, key, comment or blank. Returns: FALSE with
-   an error that names the first other line; GKeyFile would only say that there
-   is one. */
+/* Returns: what distinguishes the key of a line from those of all groups. */
+static char *
+key_of (const char *group, const char *line)
+{
+  return g_strchomp (
+      g_strdup_printf ("%s%.*s", group, (int)strcspn (line, "="), line));
+}
+
+/* Checks that each line is a group, key, comment or blank, and each key the
+   first of its name in its group. Returns: FALSE with an error that names the
+   first other line; GKeyFile would only say that there is one, and would take
+   the last of equal keys. */
 static gboolean
 check_lines (const HassKeyFile *r, GError **error)
 {
   g_auto (GStrv) lines = g_strsplit (r->text, "\n", -1);
-  gboolean in_group = FALSE;
+  g_autoptr (GHashTable) keys
+      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  const char *group = NULL;
   for (guint i = 0; lines[i]; i++)
     {
       const char *line = g_strstrip (lines[i]);
@@ -67,12 +78,14 @@ check_lines (const HassKeyFile *r, GError **error)
         {
           if (line[strlen (line) - 1] != ']')
             why = "a group needs a closing ]";
-          in_group = TRUE;
+          group = line;
         }
       else if (!strchr (line, '=') || *line == '=')
         why = "neither a [group] nor key = value";
-      else if (!in_group)
+      else if (!group)
         why = "a key before the first [group]";
+      else if (!g_hash_table_add (keys, key_of (group, line)))
+        why = "the group has this key already";
       if (why)
         {
           g_set_error (error, HASS_ERROR, HASS_ERROR_PLATFORM,
@@ -100,7 +113,7 @@ hass_key_file_number (const HassKeyFile *r, const char *group, const char *key,
                                  "%s = '%s' is not a number", key, text);
   if (v < bounds.min || v > bounds.max)
     return hass_key_file_broken (r, group, key, error,
-                                 "%s = %g is not in %g to %g", key, v,
+                                 "%s = %s is not in %.15g to %.15g", key, text,
                                  bounds.min, bounds.max);
   *value = v;
   return TRUE;
@@ -115,7 +128,7 @@ hass_key_file_whole (const HassKeyFile *r, const char *group, const char *key,
     return FALSE;
   if (v != floor (v))
     return hass_key_file_broken (r, group, key, error,
-                                 "%s = %g is not a whole number", key, v);
+                                 "%s = %.15g is not a whole number", key, v);
   *value = (guint64)v;
   return TRUE;
 }

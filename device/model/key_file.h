@@ -2,7 +2,7 @@
 /* key_file.h: reads platform and workload files, and checks each value.
 
    DESIGN. GKeyFile parses the file; this adds what it lacks: the line of an
-   error, ranges of numbers, and the refusal of unknown keys.
+   error, ranges of numbers, and the refusal of unknown keys and of second ones.
 
    Thread safety: any thread, each with a file of its own. */
 #ifndef HASS_KEY_FILE_H

@@ -374,6 +374,8 @@ wrong_options (void)
   refuses ("no program to run", 2, "--json", NULL, NULL);
   refuses ("--rounds is 0, must be from 1", 2, "--rounds=0", "true", NULL);
   refuses ("--limit is 0, must be from 0.001", 2, "--limit=0", "true", NULL);
+  refuses ("--limit is 1000000.5, must be from 0.001 to 1000000 seconds", 2,
+           "--limit=1000000.5", "true", NULL);
   refuses ("--limit is -1, must be", 2, "--limit=-1", "true", NULL);
   refuses ("--limit is nan, must be", 2, "--limit=nan", "true", NULL);
   refuses ("for --limit", 2, "--limit=x", "true", NULL);

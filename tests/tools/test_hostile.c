@@ -106,12 +106,12 @@ static void
 rounds_outside_the_farm (void)
 {
   g_autoptr (GError) error = NULL;
-  g_autofree char *path = trial_file (HEADER ROUND ("4000", "8") END ("8"));
+  g_autofree char *path = trial_file (HEADER ROUND ("4000000", "8") END ("8"));
   CU_ASSERT_PTR_NULL (record_read (path, &error));
   CU_ASSERT_TRUE (error
                   && strstr (error->message,
-                             "round 3 has the units 4000 to 4007, but the farm "
-                             "has only 8"));
+                             "round 3 has the units 4000000 to 4000007, but "
+                             "the farm has only 8"));
   unlink (path);
 }
 

@@ -59,7 +59,7 @@ limit_is_fine (GError **error)
   if (limit == INFINITY || (limit >= LEAST_LIMIT && limit <= MOST_LIMIT))
     return TRUE;
   g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-               "--limit is %g, must be from %g to %g seconds", limit,
+               "--limit is %.15g, must be from %g to %.15g seconds", limit,
                LEAST_LIMIT, MOST_LIMIT);
   return FALSE;
 }

@@ -428,7 +428,10 @@ static void
 unequal (void)
 {
   VirtualFlow flow
-      = { .n_gpus = 2, .dry = TRUE, .more = "[gpu1]\nwork_per_us = 36\n" };
+      = { .n_gpus = 1,
+          .dry = TRUE,
+          .more = "[gpu1]\nmultiprocessors = 4\nwidth = 64\nwork_per_us = 36\n"
+                  "launch_us = 2\nlink_us = 5\nh2d_gbps = 1\n" };
   g_autoptr (GError) error = NULL;
   double least
       = ROUNDS * G_N_ELEMENTS (blocks) / (1 / 32.0 + 1 / (2 + 300 / 36.0));

@@ -100,7 +100,8 @@ whole (const Reader *r, char **at, const char *what, double most,
   if (!number (r, at, what, most, &v))
     return FALSE;
   *value = (guint32)v;
-  return v == floor (v) || broken (r, "%s is %g, not a whole number", what, v);
+  return v == floor (v)
+         || broken (r, "%s is %.15g, not a whole number", what, v);
 }
 
 static gboolean

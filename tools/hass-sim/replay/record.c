@@ -56,7 +56,8 @@ numbers (const RecordReader *r, JsonObject *o, const char *name, guint64 n)
                         : NULL;
   if (!list || json_array_get_length (list) != n)
     {
-      record_broken (r, "'%s' is not an array of %g numbers", name, (double)n);
+      record_broken (r, "'%s' is not an array of %.15g numbers", name,
+                     (double)n);
       return NULL;
     }
   double *v = g_new (double, n + 1);
@@ -84,9 +85,9 @@ permutation (const RecordReader *r, const double *v, guint64 n)
     {
       if (v[i] != floor (v[i]) || v[i] >= n || seen[(guint64)v[i]])
         {
-          record_broken (r,
-                         "'order', number %g: unit %g is not there, or twice",
-                         (double)i, v[i]);
+          record_broken (
+              r, "'order', number %.15g: unit %.15g is not there, or twice",
+              (double)i, v[i]);
           g_free (order);
           return NULL;
         }
@@ -107,7 +108,8 @@ read_units (RecordReader *r, JsonObject *o)
   if (!record_whole (r, o, "first", 0, 1e18, &u.first))
     return FALSE;
   if (!round || round->first != u.first)
-    return record_broken (r, "the units from %g on follow no round of theirs",
+    return record_broken (r,
+                          "the units from %.15g on follow no round of theirs",
                           (double)u.first);
   u.n = round->units;
   if (json_object_has_member (o, "order"))
@@ -169,11 +171,12 @@ fill_row (const RecordReader *r, guint at, const double *v, gboolean part,
   if (row->n == 0 || row->n > row->units || row->units > row->span)
     return record_broken (
         r,
-        "row %u: %g units of %g pulls or parts over a span of %g "
+        "row %u: %.15g units of %.15g pulls or parts over a span of %.15g "
         "cannot be",
         at, (double)row->units, (double)row->n, (double)row->span);
   if (row->end < row->begin)
-    return record_broken (r, "row %u: it ends at %g, before its begin at %g",
+    return record_broken (r,
+                          "row %u: it ends at %.15g, before its begin at %.15g",
                           at, row->end, row->begin);
   return TRUE;
 }
@@ -229,7 +232,7 @@ read_parts (RecordReader *r, JsonObject *o)
   if (!record_whole (r, o, "device", 0, r->farm->n_devices - 1, &d))
     return FALSE;
   if (r->farm->devices[d].kind != HASS_DEVICE_GPU)
-    return record_broken (r, "device %g computes no parts", (double)d);
+    return record_broken (r, "device %.15g computes no parts", (double)d);
   return read_rows (r, o, (guint)d, TRUE);
 }
 
@@ -242,10 +245,12 @@ check_rounds (const RecordReader *r)
     {
       const RecordRound *n = &g_array_index (f->rounds, RecordRound, i);
       if (n->first + n->span > f->n_units)
-        return record_broken (
-            r, "round %g has the units %g to %g, but the farm has only %g",
-            (double)n->number, (double)n->first,
-            (double)n->first + (double)n->span - 1, (double)f->n_units);
+        return record_broken (r,
+                              "round %.15g has the units %.15g to %.15g, but "
+                              "the farm has only %.15g",
+                              (double)n->number, (double)n->first,
+                              (double)n->first + (double)n->span - 1,
+                              (double)f->n_units);
     }
   return TRUE;
 }
@@ -259,8 +264,8 @@ check_rows (const RecordReader *r, const GArray *rows, const char *what)
       const RecordRow *row = &g_array_index (rows, RecordRow, i);
       if (row->first + row->span > r->farm->n_units)
         return record_broken (
-            r, "%s of the units %g to %g, but the farm has only %g", what,
-            (double)row->first, (double)(row->first + row->span - 1),
+            r, "%s of the units %.15g to %.15g, but the farm has only %.15g",
+            what, (double)row->first, (double)(row->first + row->span - 1),
             (double)r->farm->n_units);
     }
   return TRUE;
@@ -280,7 +285,7 @@ read_end (RecordReader *r, JsonObject *o)
   for (guint i = 0; i < f->rounds->len; i++)
     covered += g_array_index (f->rounds, RecordRound, i).units;
   if (covered != f->n_units && !f->failed)
-    return record_broken (r, "the rounds have %g units, but the farm %g",
+    return record_broken (r, "the rounds have %.15g units, but the farm %.15g",
                           (double)covered, (double)f->n_units);
   if (!check_rounds (r) || !check_rows (r, f->pulls, "a pull")
       || !check_rows (r, f->parts, "a part"))

@@ -39,7 +39,8 @@ record_number (const RecordReader *r, JsonObject *o, const char *name,
     return record_broken (r, "'%s' is not a number", name);
   double v = json_node_get_double (node);
   if (!(v >= min && v <= max))
-    return record_broken (r, "'%s' is %g, not in %g to %g", name, v, min, max);
+    return record_broken (r, "'%s' is %.15g, not in %.15g to %.15g", name, v,
+                          min, max);
   *value = v;
   return TRUE;
 }
@@ -52,7 +53,7 @@ record_whole (const RecordReader *r, JsonObject *o, const char *name,
   if (!record_number (r, o, name, min, max, &v))
     return FALSE;
   if (v != floor (v))
-    return record_broken (r, "'%s' is %g, not a whole number", name, v);
+    return record_broken (r, "'%s' is %.15g, not a whole number", name, v);
   *value = (guint64)v;
   return TRUE;
 }
