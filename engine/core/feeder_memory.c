@@ -30,7 +30,7 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
   g_autofree char *message = g_strdup_printf (
       "load %" G_GUINT64_FORMAT " needs %" G_GUINT64_FORMAT " bytes on %s: %s",
       part->blocks[0].seq, hass_feeder_bytes (&part->blocks[0]),
-      job->devices[f->d].name, why);
+      job->devices[f->d].name, why ? why : "it did not say why");
   if (!elsewhere)
     {
       HassDone counted = { .n = e.n, .n_failed = e.n, .part = TRUE };
@@ -56,11 +56,11 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
   job->engine->changed (job);
 }
 
-/* Handles a part of a grant for which the device had no memory. Its units
-   become the front of the rest of the grant again, to be cut smaller; if
-   another part was cut behind them meanwhile, they go back to the round. If the
-   device was empty the bound on parts is halved, else the next part waits until
-   the device is empty. */
+/* Handles a part of a grant for which the device had no memory, because of @why
+   (nullable). Its units become the front of the rest of the grant again, to be
+   cut smaller; if another part was cut behind them meanwhile, they go back to
+   the round. If the device was empty the bound on parts is halved, else the
+   next part waits until the device is empty. */
 void
 hass_feeder_too_large (HassFeeder *f, HassFeederPart *part, const char *why,
                        gint64 now_ns)

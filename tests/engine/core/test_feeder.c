@@ -296,6 +296,20 @@ a_unit_that_never_fits (void)
     }
 }
 
+static void
+a_unit_that_never_fits_without_a_reason (void)
+{
+  FeederRig r;
+  feeder_rig_begin (&r, 1, 1, 0, FALSE);
+  HassFeederPart *part = feeder_rig_next_part (&r);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (part);
+  hass_feeder_too_large (&r.feeder, part, NULL, r.now_ns);
+  CU_ASSERT_STRING_EQUAL (
+      r.job->totals[0].message,
+      "load 0 needs 1000 bytes on gpu0: it did not say why");
+  feeder_rig_end (&r);
+}
+
 /* -- How many in flight ------------------------------------------------- */
 
 /* Parts that are enough when one with such a copy has come back while @others
@@ -352,6 +366,9 @@ HASS_TEST_SUITE (
       halved_when_alone },
     { "a unit that never fits goes to the CPU or fails with its sizes",
       a_unit_that_never_fits },
+    { "a unit that never fits, of a device that gives no reason, fails with "
+      "its sizes",
+      a_unit_that_never_fits_without_a_reason },
     { "two parts are in flight where large copies take far longer than the "
       "rest",
       two_large_copies })
