@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../standard_output.h"
 #include "options.h"
 #include "print.h"
 
@@ -143,6 +144,7 @@ main (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   int status = TROUBLE;
   setlocale (LC_ALL, "");
+  output_check ();
   if (person_options_parse (&options, &argc, &argv, &error))
     status = run (&options, &error);
   if (error)
