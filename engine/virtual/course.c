@@ -8,8 +8,9 @@
    so that the pipeline's rules for liveness apply (engine/stream/ask.c). As
    there. */
 #define WAKE_NS 5000000
-/* A run in which the clock has gone on so often without an event is stopped: a
-   mistake of the library. */
+/* A run in which the clock has gone on so often without an event is stopped: by
+   the strategy of a dataflow each worker leaves a task. In a pipeline it would
+   be a mistake of the library. */
 #define MOST_WAKES 1000
 
 /* Serves the next event. Returns: FALSE if there is none and nothing is left to
@@ -26,8 +27,10 @@ step (HassVirtualWorld *w)
           w, (HassVirtualDue){ .t = hass_virtual_later (w, w->clock, WAKE_NS),
                                .core = -1 });
       if (++w->n_wakes > MOST_WAKES)
-        hass_job_fail (job, HASS_ERROR_DEVICE,
-                       "all devices are kept waiting while work waits");
+        hass_job_fail (job, HASS_ERROR_STRATEGY,
+                       "strategy \"%s\" keeps all devices waiting while work "
+                       "waits",
+                       job->strategy->ops->name);
     }
   HassVirtualDue event = hass_virtual_pop (w);
   /* A wake-up after the last token or task is not the end. */

@@ -166,6 +166,34 @@ modelled (void)
     }
 }
 
+static HassFlowAnswer
+leave (gpointer self, const HassFlowState *state, gint worker,
+       const HassFlowTask *task, HassFlowVerdict *verdict)
+{
+  (void)self, (void)state, (void)worker, (void)task, (void)verdict;
+  return HASS_FLOW_LEAVE;
+}
+
+static void
+left_by_all (void)
+{
+  static const HassStrategyOps lazy = { .struct_size = sizeof lazy,
+                                        .name = "test-lazy",
+                                        .summary = "leaves each task",
+                                        .source = "test",
+                                        .farms = HASS_FARM_DATAFLOW,
+                                        .create = trial_env,
+                                        .suits = leave };
+  g_autoptr (GError) error = NULL;
+  VirtualFlow flow
+      = { .n_cores = 2, .n_gpus = 2, .dry = TRUE, .strategy = lazy.name };
+  CU_ASSERT_TRUE (hass_strategy_register (&lazy, NULL));
+  CU_ASSERT_FALSE (virtual_flow_run (&flow, submit_two, &error));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_STRATEGY)
+                  && strstr (error->message, "strategy \"test-lazy\" "));
+  hass_report_free (flow.report);
+}
+
 static void
 asks_about_nothing (void)
 {
@@ -219,5 +247,9 @@ HASS_TEST_SUITE (
       modelled },
     { "on devices, a queue into which no worker looks ends the dataflow",
       live },
+    { "on a modelled machine, a strategy by which every worker leaves each "
+      "task "
+      "ends the dataflow",
+      left_by_all },
     { "what is asked about no task, or no worker, is known to be nothing",
       asks_about_nothing })
