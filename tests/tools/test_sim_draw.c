@@ -125,6 +125,32 @@ not_drawn (void)
   end ();
 }
 
+/* What is wrong is said before a file is replaced. */
+static void
+one_file (void)
+{
+  g_autofree char *err = NULL, *trace = NULL, *text = NULL;
+  begin ();
+  refuses ("-w cap-mm -n 1 --gantt @/g.svg --plot @/./g.svg",
+           "/./g.svg would replace the file of --gantt");
+  refuses ("-w cap-mm -n 1 --gantt @/t --trace @/t",
+           "/t would replace the file of --trace");
+  trace = path_of ("t");
+  CU_ASSERT_TRUE (g_file_set_contents (trace, "{}", -1, NULL));
+  refuses ("--replay @/t --explain @/t",
+           "/t would replace the file of --replay");
+  CU_ASSERT_EQUAL (run ("hass-gantt", "@/t @/./t", &err), 2);
+  CU_ASSERT_TRUE (err && strstr (err, "the chart would replace the trace"));
+  g_clear_pointer (&err, g_free);
+  CU_ASSERT_EQUAL (run ("hass-gantt", "--farm 0 @/t @/g.svg", &err), 2);
+  CU_ASSERT_TRUE (err && strstr (err, "--farm is 0, must be from 1"));
+  refuses ("--replay @/t --replay-farm 0", "farms are counted from 1");
+  CU_ASSERT_TRUE (g_file_get_contents (trace, &text, NULL, NULL));
+  CU_ASSERT_STRING_EQUAL (text ? text : "", "{}");
+  g_unlink (trace);
+  end ();
+}
+
 static void
 own_application (void)
 {
@@ -158,4 +184,6 @@ HASS_TEST_SUITE (sim_draw,
                  { "hass-sim draws a chart and plots of what ran", both },
                  { "bundles of a GPU that is lost are drawn as failed", lost },
                  { "hass-sim says what it cannot draw", not_drawn },
+                 { "no output is written over an input or another output",
+                   one_file },
                  { "hass-gantt draws a live application", own_application })

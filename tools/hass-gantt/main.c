@@ -7,9 +7,12 @@
 #include "draw/gantt.h"
 #include "examples/decimal_options.h"
 #include "tools/output.h"
+#include "tools/same_file.h"
+
+#define LONGEST G_MININT /* the value of --farm before it is given */
 
 static char *title, *task;
-static gint farm;
+static gint farm = LONGEST;
 
 static const GOptionEntry entries[]
     = { { "task", 0, 0, G_OPTION_ARG_STRING, &task,
@@ -34,7 +37,7 @@ draw (const char *trace_path, const char *svg_path)
   int status = 1;
   if (task && !draw_chain_parse (task, &number, &error))
     status = 2;
-  else if ((trace = draw_trace_load (trace_path, (guint)farm, &error))
+  else if ((trace = draw_trace_load (trace_path, (guint)MAX (farm, 0), &error))
            && (!task || (chain = draw_chain_new (trace, number, &error)))
            && draw_gantt_file (trace, chain, svg_path, title, &error))
     status = 0;
@@ -63,7 +66,7 @@ main (int argc, char **argv)
       fprintf (stderr, "hass-gantt: %s\n", error->message);
       return 2;
     }
-  if (farm < 0)
+  if (farm != LONGEST && farm < 1)
     {
       fprintf (stderr, "hass-gantt: --farm is %d, must be from 1\n", farm);
       return 2;
@@ -72,6 +75,12 @@ main (int argc, char **argv)
     {
       fprintf (stderr, "hass-gantt: needs the trace and the SVG file to "
                        "write; see --help\n");
+      return 2;
+    }
+  if (same_file (argv[1], argv[2]))
+    {
+      fprintf (stderr, "hass-gantt: %s: the chart would replace the trace\n",
+               argv[2]);
       return 2;
     }
   return draw (argv[1], argv[2]);

@@ -7,12 +7,16 @@
 #include "tools/hass-sim/pipe/pipe.h"
 #include "options.h"
 #include "sim.h"
+#include "tools/same_file.h"
+
+#define READ 5 /* files that are read, before those that are written */
 
 static SimArguments a = { .rounds = SIM_NOT_GIVEN,
                           .part_mib = SIM_NOT_GIVEN,
                           .start_ms = SIM_NOT_GIVEN,
                           .kernels = SIM_NOT_GIVEN,
                           .times = SIM_NOT_GIVEN,
+                          .replay_farm = SIM_NOT_GIVEN,
                           .seed = 1 };
 
 static const GOptionEntry entries[] = {
@@ -144,11 +148,41 @@ check_mode (GError **error)
   return sim_check_mode (what, others, error);
 }
 
+/* Refuses to write a file over one that is read, or over another output. */
+static gboolean
+check_files (GError **error)
+{
+  const struct
+  {
+    const char *option, *path;
+  } files[] = { { "workload", a.workload },
+                { "platform", a.platform },
+                { "pipeline", a.pipeline },
+                { "dataflow", a.dataflow },
+                { "replay", a.replay },
+                { "trace", a.trace },
+                { "explain", a.explanation },
+                { "gantt", a.gantt },
+                { "plot", a.plot } };
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+    for (guint k = MAX (i + 1, READ); k < G_N_ELEMENTS (files); k++)
+      if (files[i].path && files[k].path
+          && (i >= READ || g_file_test (files[i].path, G_FILE_TEST_EXISTS))
+          && same_file (files[i].path, files[k].path))
+        {
+          g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                       "--%s %s would replace the file of --%s",
+                       files[k].option, files[k].path, files[i].option);
+          return FALSE;
+        }
+  return TRUE;
+}
+
 /* Whether the options that choose and draw cases fit together. */
 static gboolean
 check_cases (GError **error)
 {
-  if (!check_mode (error))
+  if (!check_mode (error) || !check_files (error))
     return FALSE;
   if (a.gantt && !a.workload && !a.dataflow)
     return sim_refuse (
@@ -164,7 +198,8 @@ check_cases (GError **error)
                        "--known, --pure and --loops belong to --pipeline");
   if (a.json && a.csv)
     return sim_refuse (error, "--json and --csv exclude each other");
-  return (a.replay_farm >= 0 && (a.replay || (!a.changes && !a.replay_farm)))
+  gboolean farm = a.replay_farm != SIM_NOT_GIVEN;
+  return ((a.replay || (!a.changes && !farm)) && (!farm || a.replay_farm > 0))
          || sim_refuse (error, "--replay-farm and --platform-change belong to "
                                "--replay; farms are counted from 1");
 }

@@ -8,7 +8,8 @@
 
 /**
  * SimArguments: the options by their names.
- * @rounds, @part_mib, @start_ms, @kernels, @times: SIM_NOT_GIVEN: not given.
+ * @rounds, @part_mib, @start_ms, @kernels, @times, @replay_farm: SIM_NOT_GIVEN:
+ * not given.
  * @noise, @loops: of noise_text and loops_text; -1: the platform's, the
  * pipeline's.
  * @strategies: NULL-terminated; NULL: those that were recorded, or the text

@@ -215,7 +215,7 @@ run_replay (Bench *b, GError **error)
       = a->platform ? hass_shipped_find ("platforms", a->platform, error)
                     : NULL;
   SimReplay s = { .path = a->replay,
-                  .farm = (guint)a->replay_farm,
+                  .farm = (guint)MAX (a->replay_farm, 0),
                   .platform = path,
                   .changes = a->changes,
                   .strategies = a->strategies,
