@@ -171,6 +171,18 @@ for_people (void)
 }
 
 static void
+unknown_caches (void)
+{
+  InfoMachine m = { .cpu = { .n_l3 = 2, .l3_bytes = 1 << 20 } };
+  g_autofree char *large = info_machine_text (&m);
+  m.cpu.n_l2 = 4;
+  m.cpu.l3_bytes = 0;
+  g_autofree char *none = info_machine_text (&m);
+  program_says (large, "\n  caches   L3 1.0 MiB x 2\n");
+  CU_ASSERT_PTR_NULL (strstr (none, "caches"));
+}
+
+static void
 refuses (const char *wanted, const char *a, const char *b)
 {
   g_autofree char *out = NULL, *err = NULL;
@@ -465,6 +477,7 @@ HASS_TEST_SUITE (
     hass_info, { "what is measured is plausible, and documented", measured },
     { "nothing is measured when that is not wanted", not_measured },
     { "people read what there is, and why there is no GPU", for_people },
+    { "a cache of unknown size is not shown", unknown_caches },
     { "wrong options and variables are refused", wrong_options },
     { "the help and the manual have every option", help },
     { "strategies are listed with their source", strategies },

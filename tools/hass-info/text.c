@@ -26,11 +26,22 @@ bytes_text (guint64 bytes, char text[16])
     g_snprintf (text, 16, "%.0f KiB", (double)bytes / (1 << 10));
 }
 
+/* Unless it is unknown. */
+static void
+add_cache (GString *caches, const char *name, guint n, guint64 bytes)
+{
+  char size[16];
+  bytes_text (bytes, size);
+  if (n > 0 && bytes > 0)
+    g_string_append_printf (caches, "%s%s %s x %u", caches->len > 0 ? ", " : "",
+                            name, size, n);
+}
+
 static void
 print_cpu (const InfoMachine *m, GString *out)
 {
   const HassTopologyFacts *f = &m->cpu;
-  char l2[16], l3[16];
+  g_autoptr (GString) caches = g_string_new (NULL);
   g_string_append_printf (out, "CPU\n  model    %s\n",
                           *f->cpu_model ? f->cpu_model : "not known");
   g_string_append_printf (out, "  threads  %u for hass", m->n_available);
@@ -39,15 +50,11 @@ print_cpu (const InfoMachine *m, GString *out)
         out, ", of %u on %u core%s, %u socket%s, %u NUMA node%s", f->n_threads,
         f->n_cores, plural (f->n_cores), f->n_sockets, plural (f->n_sockets),
         f->n_numa_nodes, plural (f->n_numa_nodes));
-  bytes_text (f->l2_bytes, l2);
-  bytes_text (f->l3_bytes, l3);
   g_string_append_c (out, '\n');
-  if (f->n_l2 > 0)
-    g_string_append_printf (out, "  caches   L2 %s x %u", l2, f->n_l2);
-  if (f->n_l2 > 0 && f->n_l3 > 0)
-    g_string_append_printf (out, ", L3 %s x %u", l3, f->n_l3);
-  if (f->n_l2 > 0)
-    g_string_append_c (out, '\n');
+  add_cache (caches, "L2", f->n_l2, f->l2_bytes);
+  add_cache (caches, "L3", f->n_l3, f->l3_bytes);
+  if (caches->len > 0)
+    g_string_append_printf (out, "  caches   %s\n", caches->str);
   if (m->read_gbps > 0)
     g_string_append_printf (
         out, "  memory   %.1f GB/s read by %u thread%s, %.1f GB/s by one\n",
