@@ -220,6 +220,23 @@ unfit_strategies (void)
   program_says (out, "hass-p does not serve");
 }
 
+/* What a message says of a parameter does not make its strategy unfit. */
+static void
+misleading_parameter (void)
+{
+  g_autofree char *farm = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (program_run (&farm, NULL, "hass-sim", "-w", "cap-cg", "-n",
+                                "1", "--no-static", "-s",
+                                "cpu-only,static:does not serve=1", NULL),
+                   1);
+  CU_ASSERT_EQUAL (program_run (NULL, &err, "hass-sim", "--pipeline", "ferret",
+                                "-s", "pipe-auto,pipe-auto:does not serve=1",
+                                NULL),
+                   1);
+  program_says (farm, "does not serve=1");
+  program_says (err, "does not serve=1");
+}
+
 static void
 wrong_words (void)
 {
@@ -399,5 +416,7 @@ HASS_TEST_SUITE (
       replays },
     { "wrong words are refused with status 2 and a reason", wrong_words },
     { "numbers that begin with 0 are decimal", decimal_numbers },
+    { "a strategy with a wrong parameter is not left out, whatever its name",
+      misleading_parameter },
     { "more GPUs than it can take are refused", too_many_gpus },
     { "HASS_DATADIR names another folder", other_folder })

@@ -100,3 +100,15 @@ sim_strategies (const char *text, gboolean oracle, GError **error)
   g_ptr_array_set_free_func (list, NULL);
   return (char **)g_ptr_array_free (list, FALSE);
 }
+
+/* Of a farm of a kind that it serves, gpu-only does not serve one on cores
+   alone. */
+gboolean
+sim_unfit (const char *strategy, HassFarmKind farm, const GError *error)
+{
+  const HassStrategyOps *ops = hass_strategy_parse (strategy, NULL, NULL);
+  return ops
+         && (!(ops->farms & farm)
+             || (strcmp (ops->name, "gpu-only") == 0
+                 && g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_DEVICE)));
+}

@@ -179,7 +179,7 @@ sim_run (const SimCase *c, const char *strategy, const char *trace)
   else if (!hass_virtual_run_model (&farm, c->platform, &model, NULL, &error))
     {
       r->refused = g_strdup (error->message);
-      r->unfit = strstr (error->message, "does not serve") != NULL;
+      r->unfit = sim_unfit (farm.strategy, farm.kind, error);
       r->unwritten = g_error_matches (error, HASS_ERROR, HASS_ERROR_IO);
       r->late = g_error_matches (error, HASS_ERROR, HASS_ERROR_DEADLINE);
       g_clear_error (&error);

@@ -229,6 +229,11 @@ gboolean sim_draw_plot (GPtrArray *results, const char *path, GError **error);
    with an error that lists the names. */
 char **sim_strategies (const char *text, gboolean oracle, GError **error);
 
+/* Returns: TRUE if a strategy refused a farm with @error because it does not
+   serve the farm. */
+gboolean sim_unfit (const char *strategy, HassFarmKind farm,
+                    const GError *error);
+
 /* Families of random workloads on random machines; see random.c. */
 typedef enum
 {

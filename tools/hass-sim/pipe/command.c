@@ -184,7 +184,8 @@ run_case (const SimPipeCommand *command, SimPipeCase *c, guint index,
       g_autoptr (GError) error = NULL;
       if (!run_strategy (command, c, command->strategies[i], &result, &error))
         {
-          gboolean unfit = strstr (error->message, "does not serve") != NULL;
+          gboolean unfit
+              = sim_unfit (command->strategies[i], HASS_FARM_PIPELINE, error);
           ok = ok && unfit;
           scores[i].refused++;
           scores[i].unfit += unfit;

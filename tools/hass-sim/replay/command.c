@@ -12,6 +12,7 @@
 #include "hass/error.h"
 #include "replay.h"
 #include "tools/hass-sim/csv.h"
+#include "tools/hass-sim/sim.h"
 
 typedef struct
 {
@@ -98,7 +99,7 @@ run_all (const ReplayMachine *m, const SimReplay *s)
         {
           g_clear_pointer (&o->report, hass_report_free);
           o->refused = g_strdup (error->message);
-          o->unfit = strstr (o->refused, "does not serve") != NULL;
+          o->unfit = sim_unfit (*name, m->replay->farm->kind, error);
           g_clear_error (&error);
         }
       g_ptr_array_add (all, o);
