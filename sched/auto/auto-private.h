@@ -15,6 +15,10 @@
    GPUs have shown. Too large, and first bundles in short rounds are too small
    to show a rate; too small, and a slow GPU delays a short round. */
 #define HASS_AUTO_CORE_THREADS 64
+/* A GPU whose copies at a round's begin take at least this long, in ns, waits
+   with them until a core has shown its rate. A guess: less delays GPUs
+   needlessly; more, and a useless GPU copies for long. */
+#define HASS_AUTO_LONG_COPY_NS 1e7
 
 /* Indices of the strategy's parameters in HassStrategyEnv.parameters. */
 enum
@@ -81,7 +85,8 @@ HassAnswer hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
    of units for the cores, 0: none now. unit_ns: time of a unit on one core.
    cpu_rate: work per ns of the CPU pool. */
 guint64 hass_auto_first_units (HassAuto *s, const HassRound *round,
-                               guint64 waiting, gboolean force);
+                               guint64 waiting, gboolean force,
+                               HassGrant *grant);
 guint64 hass_auto_long_unit (HassAuto *s, const HassRound *round,
                              double unit_ns, double cpu_rate, HassGrant *grant);
 

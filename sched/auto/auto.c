@@ -43,7 +43,8 @@
    3. The CPU pool gets most of its part of the plan as a share, from which its
       cores pull without asking and from whose back GPUs may steal. At the end
       cores get single units, each only if a core ends it by T. Long units wait
-      while a GPU is about to show its rate better. Some cores are left to the
+      while a GPU is about to show its rate better, and a round of few units
+      waits for that before a core begins any. Some cores are left to the
       start of a GPU, which takes longer beside busy cores. Where costs are
       known no core gets a unit that would outlast the round.
    4. A device is answered WAIT only while it holds something itself or the plan
@@ -266,7 +267,9 @@ static double
 unfilled (const HassAutoKnown *k, const HassRound *round, guint device,
           const HassGrant *grant)
 {
-  if (k->p.of[device].smooth || k->u.blocks
+  if (k->u.blocks)
+    return MAX (1, (double)k->u.devices[device].cores / grant->taken);
+  if (k->p.of[device].smooth
       || hass_units_fill (&k->u, device) * SURELY_FILLS < grant->taken)
     return 1;
   double elements = grant->taken

@@ -145,7 +145,7 @@ cpu_units (HassAuto *s, const HassRound *round, gboolean force,
   if (!hass_estimates_known (&s->k.e, round, cpu)
       || (!hass_estimates_measured (&s->k.e, round, cpu)
           && !hass_forecast_all_known (&s->k.f, round)))
-    return hass_auto_first_units (s, round, waiting, force);
+    return hass_auto_first_units (s, round, waiting, force, grant);
   s->plan = hass_auto_plan (&s->k, round, s->guard.arm, cpu, s->plan.runners);
   s->why = "a core would still be busy when all else is done";
   if (!s->plan.runners[cpu].runs)

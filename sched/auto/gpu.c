@@ -5,10 +5,6 @@
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
 
-/* A GPU whose copies at a round's begin take at least this long, in ns, waits
-   with them until a core has shown its rate. A guess: less delays GPUs
-   needlessly; more, and a useless GPU copies for long. */
-#define LONG_COPY_NS 1e7
 /* The first bundles of all devices together are at most 1/FIRST_PART of a
    round. A guess: a smaller number, and a slow GPU delays the round; a larger
    one, and bundles are too small to show a rate. */
@@ -80,6 +76,22 @@ units_for (const HassUnits *u, const HassRound *round, const HassGrant *grant,
                          hass_round_back (round), !u->reversed, work);
 }
 
+/* Keeps a grant from taking the units that other GPUs need to be tried: where a
+   round has few, one bundle of thread blocks would take all. */
+static void
+leave_others (const HassAuto *s, const HassRound *round, guint device,
+              HassGrant *grant)
+{
+  guint64 waiting = hass_round_waiting (round);
+  guint64 kept = hass_forecast_kept_units (&s->k.f, round);
+  if (kept > 0 && !hass_estimates_known (&s->k.e, round, device))
+    kept--; /* for this one */
+  if (kept == 0 || waiting == 0)
+    return;
+  grant->units = waiting - MIN (kept, waiting - 1);
+  grant->multiple = MIN (grant->multiple, grant->units);
+}
+
 /* Fills in a grant for a GPU of about the given work; 0: no bound. The units
    come from the GPUs' end of the common range or, when that is empty, from the
    back of the CPU pool's share. */
@@ -99,6 +111,7 @@ fill_in (const HassAuto *s, const HassRound *round, guint device, double work,
   if (u->levels && work > 0)
     grant->work = u->work * (units_for (u, round, grant, work) + 0.5);
   grant->multiple = hass_units_least (u, device);
+  leave_others (s, round, device, grant);
   if (grant->multiple > 1)
     grant->work
         = MAX (work, hass_units_next_work (u, round, TRUE, grant->multiple));
@@ -140,7 +153,7 @@ waits_to_enter (HassAuto *s, const HassRound *round, guint device)
   const HassSeat *m = &s->k.f.seats[device];
   const HassDeviceTraits *t = s->k.u.devices;
   guint cpu = s->k.u.cpu, link = t[device].link;
-  if (m->entered || m->copy_ns < LONG_COPY_NS)
+  if (m->entered || m->copy_ns < HASS_AUTO_LONG_COPY_NS)
     return FALSE;
   s->why = "until a core has shown whether it is worth what it copies first";
   if (cpu < s->k.u.n && !hass_estimates_measured (&s->k.e, round, cpu))
@@ -239,6 +252,17 @@ grant_planned (HassAuto *s, HassRound *round, guint device, gboolean force,
   return HASS_TAKE;
 }
 
+/* Returns TRUE if all that waits are the first units of cores, which are to
+   show their rate. */
+static gboolean
+left_to_cores (HassAuto *s, const HassRound *round)
+{
+  guint cpu = s->k.u.cpu;
+  s->why = "what waits is kept for the cores, to be measured";
+  return hass_round_waiting (round) == 0 && cpu < s->k.u.n
+         && !hass_estimates_measured (&s->k.e, round, cpu);
+}
+
 HassAnswer
 hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
                      gboolean force, HassGrant *grant)
@@ -248,6 +272,8 @@ hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
       fill_in_exclusive (s, round, device, grant);
       return HASS_TAKE;
     }
+  if (!force && left_to_cores (s, round))
+    return HASS_WAIT;
   if (!hass_estimates_measured (&s->k.e, round, device)
       && !hass_forecast_all_known (&s->k.f, round))
     return grant_first (s, round, device, force, grant);

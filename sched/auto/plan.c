@@ -9,6 +9,10 @@
    NEGLIGIBLE_UNITS times one of its units. A guess: more excludes cores that
    could help, less lets the round wait for a unit of a core. */
 #define NEGLIGIBLE_UNITS 4
+/* Where fewer units than this fill a GPU, a bundle of less than that is planned
+   to take as long as one that fills it. A guess: less plans short bundles that
+   take longer, more plans filled ones where copies leave time for others. */
+#define FEW_FILL 32
 
 gboolean
 hass_auto_arm_has (const HassUnits *u, guint arm, guint device)
@@ -73,12 +77,15 @@ least_work (const HassAutoKnown *k, const HassRound *round, guint device)
 
 /* Returns the fraction of what fills a GPU that its largest bundle was, at most
    1. None has to be larger than that: the rate is what such bundles have
-   shown. */
+   shown. Not so where a few units fill the GPU: what one of them leaves idle
+   was counted as if it had computed, and others have to take the same time. */
 static double
 shown_part (const HassAutoKnown *k, guint device)
 {
   double largest = k->e.of[device].largest;
   double fill = hass_units_fill_work (&k->u, device);
+  if (!k->u.blocks && hass_units_fill (&k->u, device) < FEW_FILL)
+    return 1;
   return largest > 0 && largest < fill ? largest / fill : 1;
 }
 

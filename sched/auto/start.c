@@ -32,6 +32,19 @@
    time is no longer expected. A guess: more, and cores wait for one that never
    opens. */
 #define OVERDUE 2
+/* Before a core has finished a unit, one is assumed to take a core at most as
+   long as a filled GPU needs for CORE_TIMES of them. A guess: GPUs are 2 to
+   1000 times as fast as a core. More, and cores are tried late; less, and a
+   round of few units waits for a core. */
+#define CORE_TIMES 64
+/* In a round with so few units that cores wait for the first bundle of a GPU,
+   they wait this long, in ns, at most. A guess: the GPU may never answer, and
+   less begins units that it would do sooner. */
+#define MOST_WAIT_NS 1e9
+/* A core's first unit is begun although it might end last if that takes at most
+   this fraction of the time of all rounds so far. A guess: less tries cores
+   later, more loses more if they are slow. */
+#define TRIED_PART 0.1
 /* All cores may wait for a GPU, in all of a round, for this fraction of the
    time that they alone would need for the rest of it. A guess: more costs more
    if the GPU is of no use. */
@@ -149,23 +162,111 @@ copies_take_long (const HassAuto *s, const HassRound *round)
          && hass_round_units (round) * SLOWEST_CORE >= links_of (&s->k.u);
 }
 
+/* Returns TRUE if all cores may wait for a GPU now, and sets in the grant how
+   long at most, in ns: all such waits of a round together take at most most_ns.
+   The clock is known from completions alone: when none has come since the last
+   wait began, that has lasted as long as it could. */
+static gboolean
+may_wait (HassAuto *s, double most_ns, HassGrant *grant)
+{
+  HassAutoWait *w = &s->wait;
+  if (w->ns > 0 && w->told == s->k.f.n_told)
+    w->waited_ns += w->ns;
+  else if (w->ns > 0)
+    w->waited_ns += MIN (s->k.f.now_ns - w->from_ns, w->ns);
+  w->ns = MAX (most_ns - w->waited_ns, 0);
+  w->told = s->k.f.n_told;
+  w->from_ns = s->k.f.now_ns;
+  grant->within_ns = (gint64)MIN (w->ns, 1e18);
+  return grant->within_ns > 0;
+}
+
+/* Returns how many units a filled GPU is assumed to do while a core does one:
+   if they are thread blocks, one on each multiprocessor; else fewer if their
+   elements are so few that they need few of its threads. */
+static double
+core_times (const HassUnits *u, guint device)
+{
+  if (u->blocks)
+    return u->devices[device].cores;
+  return MIN (CORE_TIMES, u->elements / HASS_AUTO_CORE_THREADS);
+}
+
+/* Returns TRUE if the round has so few units that one on a core may take longer
+   than GPUs need for all. */
+static gboolean
+few_units (const HassUnits *u, const HassRound *round)
+{
+  double times = 0;
+  for (guint d = 0; d < u->n; d++)
+    times += d == u->cpu ? 0 : core_times (u, d);
+  return hass_round_units (round) < times;
+}
+
+/* Returns TRUE if a GPU is open that will show its rate by a first bundle. */
+static gboolean
+shows_soon (const HassAuto *s, const HassRound *round)
+{
+  for (guint d = 0; d < s->k.u.n; d++)
+    {
+      const HassSeat *m = &s->k.f.seats[d];
+      if (unmeasured_gpu (s, round, d) && !s->k.u.devices[d].opening
+          && !hass_forecast_out (&s->k.f, d) && !m->hopeless && !m->failed
+          && !m->absent && m->copy_ns < HASS_AUTO_LONG_COPY_NS)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* Returns TRUE if one unit on a core may take longer than the measured GPUs
+   need for all that waits, and for more than little of the time that has
+   passed; sets whether there is such a GPU. */
+static gboolean
+outlasts_gpus (const HassAuto *s, const HassRound *round, gboolean *measured)
+{
+  double rate = 0, fill_ns = 0, unit_ns = INFINITY;
+  const HassUnits *u = &s->k.u;
+  for (guint d = 0; d < u->n; d++)
+    if (d != u->cpu && s->k.e.of[d].n_done > 0
+        && !hass_forecast_out (&s->k.f, d)
+        && hass_estimates_measured (&s->k.e, round, d))
+      {
+        double ns = hass_estimates_fit (&s->k.e, round, d, TRUE)->ns_per_work;
+        rate += 1 / ns;
+        fill_ns = MAX (fill_ns, hass_units_fill_work (u, d) * ns);
+        unit_ns = MIN (unit_ns, core_times (u, d) * u->work * ns);
+      }
+  *measured = rate > 0;
+  double left_ns = MAX (fill_ns, u->work * hass_round_waiting (round) / rate);
+  return rate > 0 && unit_ns > left_ns + TRIED_PART * s->k.f.spent_ns;
+}
+
 /* Returns the number of first units for the cores while no core has finished
    any; 0: none now. Usually one for each core, all at once, as cores that ask
    one by one wait for each other. In a long round one core begins: it shows the
    rate as well, often much sooner as it has caches and memory to itself, and a
    GPU that is far faster need not wait for the slowest of many units. The other
    cores follow as soon as a GPU shows that it is not far faster, or at once
-   where no GPU can be. */
+   where no GPU can be. In a round of few units no core begins one before a GPU
+   has shown its rate, nor after that where the GPUs may do all sooner. */
 guint64
 hass_auto_first_units (HassAuto *s, const HassRound *round, guint64 waiting,
-                       gboolean force)
+                       gboolean force, HassGrant *grant)
 {
+  gboolean few = few_units (&s->k.u, round) && !force, measured = FALSE;
   guint cores = s->k.u.cores;
   guint64 most = CLAMP (waiting / FIRST_PART, 1, cores);
   gint64 given = s->k.f.seats[s->k.u.cpu].units;
   if (is_long (s, round) && !copies_take_long (s, round)
       && !may_be_as_fast (s, round, cores))
     most = 1;
+  s->why = "a unit may take a core longer than GPUs need for all";
+  if (few && outlasts_gpus (s, round, &measured))
+    return 0;
+  s->why = "until a GPU has shown its rate, because units are few";
+  if (few && !measured && shows_soon (s, round) && !copies_take_long (s, round)
+      && may_wait (s, MOST_WAIT_NS, grant))
+    return 0;
   s->why = "first units of cores";
   if (given < (gint64)most)
     return most - (guint64)given;
@@ -191,26 +292,6 @@ measured_soon (const HassAuto *s, const HassRound *round, double unit_ns)
   return FALSE;
 }
 
-/* Returns TRUE if all cores may wait for a GPU now, and sets in the grant how
-   long at most, in ns. All waits of a round together take at most WAIT_PART of
-   cpu_ns, the time that the cores alone need, as the GPU may be of no use. The
-   clock is known from completions alone: when none has come since the last wait
-   began, that has lasted as long as it could. */
-static gboolean
-may_wait (HassAuto *s, double cpu_ns, HassGrant *grant)
-{
-  HassAutoWait *w = &s->wait;
-  if (w->ns > 0 && w->told == s->k.f.n_told)
-    w->waited_ns += w->ns;
-  else if (w->ns > 0)
-    w->waited_ns += MIN (s->k.f.now_ns - w->from_ns, w->ns);
-  w->ns = MAX (WAIT_PART * cpu_ns - w->waited_ns, 0);
-  w->told = s->k.f.n_told;
-  w->from_ns = s->k.f.now_ns;
-  grant->within_ns = (gint64)MIN (w->ns, 1e18);
-  return grant->within_ns > 0;
-}
-
 /* Returns how many units a core gets that asks while units are long and a GPU
    is not measured yet: 1, or 0 if it waits. No share is cut, since cores take
    units of a share without asking, and the GPU may be slow to open.
@@ -234,12 +315,12 @@ hass_auto_long_unit (HassAuto *s, const HassRound *round, double unit_ns,
   gboolean busy = hass_forecast_busy (&s->k.f, round, s->k.u.cpu);
   double cpu_ns = left / cpu_rate;
   if (so_far == 0 && measured_soon (s, round, unit_ns)
-      && (busy || may_wait (s, cpu_ns, grant)))
+      && (busy || may_wait (s, WAIT_PART * cpu_ns, grant)))
     return 0;
   s->why = "until a GPU is open that soon will be, because units are long";
   double soon_ns = busy ? LONGER * unit_ns : WAIT_PART * cpu_ns;
   if (is_long (s, round) && opens_within (s, round, soon_ns, unit_ns)
-      && (busy || may_wait (s, cpu_ns, grant)))
+      && (busy || may_wait (s, WAIT_PART * cpu_ns, grant)))
     return 0;
   s->why = "one unit, because units are long and a GPU is not measured yet";
   return 1;

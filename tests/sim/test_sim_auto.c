@@ -308,6 +308,35 @@ gives_loads_to_the_devices_that_they_suit (void)
     }
 }
 
+/* Rounds of few units. The first were at 0.01 of the other strategy's speed
+   where a core began a unit at once, the next at 0.06 where a bundle of thread
+   blocks counted as if it filled the GPU, or GPUs that are slower than the rest
+   got bundles that the plan took to be short. */
+static void
+waits_for_no_core_that_has_a_large_part (void)
+{
+  static const struct
+  {
+    guint index, rounds;
+    const char *other;
+    double due;
+  } cases[]
+      = { { 31, 1, "gpu-only", 1 },         { 44, 1, "gpu-only", 0.97 },
+          { 73, 1, "gpu-only", 0.97 },      { 98, ROUNDS, "gpu-only", 0.9 },
+          { 44, ROUNDS, "gpu-only", 0.97 }, { 4, ROUNDS, "skmd", 1 },
+          { 51, ROUNDS, "gpu-only", 0.97 } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autoptr (SimCase) c = sim_random_case_of (
+          SIM_RANDOM_FEW, 63001, cases[i].index, cases[i].rounds);
+      HassSimResult *own = run (c, "auto"), *other = run (c, cases[i].other);
+      at_least (c->workload->name, other->makespan_ns / own->makespan_ns,
+                cases[i].due);
+      sim_result_free (own);
+      sim_result_free (other);
+    }
+}
+
 /* GPUs whose copies take longer than kernels that hardly fill them: 0.61, 0.59
    and 0.69 of the other strategy's speed where each bundle was to fill the
    GPU. */
@@ -380,4 +409,6 @@ HASS_TEST_SUITE (
     { "sorted loads go to the devices that they suit",
       gives_loads_to_the_devices_that_they_suit },
     { "what copies does not have to be filled", fills_no_gpu_that_copies },
+    { "few units do not wait for a core",
+      waits_for_no_core_that_has_a_large_part },
     { "random farms of tasks and indivisible loads", on_random_tasks })

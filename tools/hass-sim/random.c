@@ -36,16 +36,25 @@
    - copied: GPUs as CUDA devices are, 20 to 3000 (log) times as fast as a core,
      with 12 to 55 GB/s (log) for each, launches of 5 to 100 us (log), and parts
      of 32 MiB into which grants are cut, four of which overlap. Copies take 1
-   to 20 times (log) as long as kernels on the GPU where they weigh most, a
-   round of 1 to 100 ms (log) of kernels holds 0.3 to 30 times (log) what fills
-   all GPUs, and a kernel of few elements takes at most as long as the copies of
-     four parts.
+     to 20 times (log) as long as kernels on the GPU where they weigh most, a
+     round of 1 to 100 ms (log) of kernels holds 0.3 to 30 times (log) what
+     fills all GPUs, and a kernel of few elements takes at most as long as the
+     copies of four parts.
+   - few: up to 4 times (log) as many units as cores and GPUs. GPUs as in
+     copied, 2 to 1000 times (log) as fast as a core, other ones of the same
+     machine 0.3 to 3 times (log) as fast as the first. In every other three
+     cases units are thread blocks, which a multiprocessor does 0.5 to 20 times
+     (log) as fast as a core; else the round holds 0.3 to 30 times (log) what
+     fills the first GPU, FEW_THREADS elements a multiprocessor.
    - function: tasks; in every other three cases of one element each, of which
      one to four fill a multiprocessor; else of 2 to 1000 elements (log).
 
    Thread safety: any thread. */
 #include "chance.h"
 #include "sim.h"
+
+/* Elements that a multiprocessor of the family "few" runs at a time. */
+#define FEW_THREADS 1024.
 
 static void
 draw_family (GRand *r, SimWorkload *w)
@@ -99,8 +108,18 @@ draw_cuda (GRand *r, HassGpuModel *g, double core_rate)
   g->curve = HASS_CURVE_LINEAR;
 }
 
+/* Draws the rate of the first GPU of the family "few". */
+static void
+draw_rate_of_few (GRand *r, HassGpuModel *g, double core_rate, gboolean blocks)
+{
+  g->work_per_ns = core_rate
+                   * (blocks ? g->multiprocessors * sim_log_between (r, 0.5, 20)
+                             : sim_log_between (r, 2, 1000));
+}
+
+/* @blocks: units of the family "few" are thread blocks. */
 static HassPlatform *
-draw_platform (GRand *r, SimRandom family)
+draw_platform (GRand *r, SimRandom family, gboolean blocks)
 {
   HassPlatform *p = g_new0 (HassPlatform, 1);
   p->has_cpu = TRUE;
@@ -120,8 +139,13 @@ draw_platform (GRand *r, SimRandom family)
       if (g == 0 || mixed)
         {
           draw_gpu (r, gpu, p->core_work_per_ns, p->cores);
-          if (family == SIM_RANDOM_COPIED)
+          if (family == SIM_RANDOM_COPIED || family == SIM_RANDOM_FEW)
             draw_cuda (r, gpu, p->core_work_per_ns);
+          if (family == SIM_RANDOM_FEW && g > 0)
+            gpu->work_per_ns
+                = p->gpus[0].work_per_ns * sim_log_between (r, 0.3, 3);
+          else if (family == SIM_RANDOM_FEW)
+            draw_rate_of_few (r, gpu, p->core_work_per_ns, blocks);
         }
       else
         *gpu = p->gpus[0];
@@ -134,8 +158,8 @@ draw_platform (GRand *r, SimRandom family)
 }
 
 static const char *const names[]
-    = { "usual", "narrow",      "rare",     "unsized",
-        "long",  "indivisible", "function", "copied" };
+    = { "usual",       "narrow",   "rare",   "unsized", "long",
+        "indivisible", "function", "copied", "few" };
 
 const char *
 sim_random_name (SimRandom family)
@@ -166,6 +190,8 @@ draw_class (GRand *r, SimWorkload *w, SimRandom family, guint index)
     w->farm = HASS_FARM_INDIVISIBLE;
   if (family == SIM_RANDOM_FUNCTION)
     w->farm = HASS_FARM_FUNCTION;
+  if (family == SIM_RANDOM_FEW)
+    w->farm = index / 3 % 2 ? HASS_FARM_INDIVISIBLE : HASS_FARM_COMBINE;
   w->sizes = w->cost == HASS_COST_SIZED && family != SIM_RANDOM_UNSIZED;
 }
 
@@ -182,6 +208,8 @@ draw_round (GRand *r, SimWorkload *w, SimRandom family, const HassPlatform *p)
   double cores = rate / p->core_work_per_ns;
   if (family == SIM_RANDOM_LONG)
     units = cores * sim_log_between (r, 1.5, 20);
+  else if (family == SIM_RANDOM_FEW)
+    units = ceil (sim_log_between (r, 1, 4 * (p->cores + p->n_gpus)));
   else
     units = MAX (
         units,
@@ -210,6 +238,11 @@ draw_bytes (GRand *r, SimWorkload *w, SimRandom family, const HassPlatform *p)
   if (p->n_links < p->n_gpus)
     part /= p->n_gpus;
   w->input_bytes = (guint64)(part * least);
+  /* So that a part that a GPU copies has a block for each multiprocessor. */
+  if (family == SIM_RANDOM_FEW && w->farm == HASS_FARM_INDIVISIBLE
+      && p->n_gpus > 0)
+    w->input_bytes = MIN (w->input_bytes,
+                          p->gpus[0].part_bytes / p->gpus[0].multiprocessors);
   w->output_bytes = g_rand_boolean (r) ? w->input_bytes / 4 : 0;
 }
 
@@ -220,7 +253,7 @@ draw_width (GRand *r, const SimWorkload *w, SimRandom family,
 {
   double widest = (double)w->units * w->elements / MAX (p->n_gpus, 1);
   double multiprocessors = p->gpus[g].multiprocessors;
-  if (family == SIM_RANDOM_INDIVISIBLE)
+  if (w->farm == HASS_FARM_INDIVISIBLE)
     return multiprocessors * w->elements * sim_log_between (r, 0.25, 4);
   if (family == SIM_RANDOM_FUNCTION && w->elements == 1)
     return multiprocessors * g_rand_int_range (r, 1, 5);
@@ -231,6 +264,8 @@ draw_width (GRand *r, const SimWorkload *w, SimRandom family,
       double most = parts_ns * gpu->work_per_ns / w->work * (double)w->elements;
       return MIN (widest / sim_log_between (r, 0.3, 30), most);
     }
+  if (family == SIM_RANDOM_FEW)
+    return multiprocessors * FEW_THREADS;
   return family == SIM_RANDOM_NARROW
              ? widest / sim_log_between (r, 0.5, 8)
              : sim_log_between (r, widest / 8 / 100, widest / 8);
@@ -242,7 +277,7 @@ sim_random_case_of (SimRandom family, guint64 seed, guint index, guint rounds)
   guint32 seeds[] = { (guint32)seed, (guint32)(seed >> 32), index, 0x72616e64 };
   GRand *r = g_rand_new_with_seed_array (seeds, G_N_ELEMENTS (seeds));
   SimWorkload *w = g_new0 (SimWorkload, 1);
-  HassPlatform *p = draw_platform (r, family);
+  HassPlatform *p = draw_platform (r, family, index / 3 % 2);
   w->rates = g_array_new (FALSE, FALSE, sizeof (SimRates));
   w->name = g_strdup_printf (
       "%s-%u", family == SIM_RANDOM_USUAL ? "random" : names[family], index);
@@ -255,6 +290,9 @@ sim_random_case_of (SimRandom family, guint64 seed, guint index, guint rounds)
                  || (family == SIM_RANDOM_FUNCTION && index / 3 % 2 == 0);
   gboolean tasks = family == SIM_RANDOM_FUNCTION;
   w->elements = one ? 1 : (guint64)sim_log_between (r, tasks ? 2 : 1, 1000);
+  if (family == SIM_RANDOM_FEW && p->n_gpus > 0)
+    w->elements = (guint64)ceil (p->gpus[0].multiprocessors * FEW_THREADS
+                                 / w->units * sim_log_between (r, 0.3, 30));
   for (guint g = 0; g < p->n_gpus; g++)
     p->gpus[g].width = g > 0 && p->gpus[g].work_per_ns == p->gpus[0].work_per_ns
                            ? p->gpus[0].width
