@@ -87,6 +87,12 @@
    copies that happen once a round is subtracted. A guess: it keeps a wrong
    prediction of these copies from giving an infinite rate. */
 #define LEAST_SERVED 0.1
+/* In a round of at most FEW_BLOCKS thread blocks for each multiprocessor, a
+   bundle counts as if each multiprocessor had one. In longer rounds only the
+   last bundle is smaller, and its time shows what of a bundle's time does not
+   depend on its work. A guess: more loses that, less measures a GPU by the few
+   blocks that it got. */
+#define FEW_BLOCKS 2
 
 static const HassParameter parameters[] = {
   { "probe", 1 / 2048., 0, 1, "of the round that an unmeasured GPU takes" },
@@ -267,8 +273,11 @@ static double
 unfilled (const HassAutoKnown *k, const HassRound *round, guint device,
           const HassGrant *grant)
 {
+  double blocks = k->u.devices[device].cores;
   if (k->u.blocks)
-    return MAX (1, (double)k->u.devices[device].cores / grant->taken);
+    return k->u.listed || hass_round_units (round) > FEW_BLOCKS * blocks
+               ? 1
+               : MAX (1, blocks / grant->taken);
   if (k->p.of[device].smooth
       || hass_units_fill (&k->u, device) * SURELY_FILLS < grant->taken)
     return 1;

@@ -95,6 +95,13 @@ hold_to_family (SimRandom family, const SimCase *c)
       if (p->n_gpus > 0)
         expect (copied_part (c) > 0.99, c, "copies");
       break;
+    case SIM_RANDOM_FEW:
+      expect (w->units <= 4 * (p->cores + p->n_gpus), c, "units");
+      if (p->n_gpus > 0 && w->farm == HASS_FARM_COMBINE)
+        expect (p->gpus[0].work_per_ns >= 2 * p->core_work_per_ns
+                    && p->gpus[0].work_per_ns <= 1000 * p->core_work_per_ns,
+                c, "rate of the first GPU");
+      break;
     default:
       if (p->n_gpus > 0)
         expect (widths_of (c) >= 8, c, "widths");
