@@ -3,6 +3,7 @@
    DESIGN paragraph is in graph.h.
    Thread safety: the thread that called the dataflow, when no other works for
    it, except where stated. */
+#include "overlap.h"
 #include "place.h"
 #include "tape.h"
 
