@@ -219,10 +219,10 @@ include_warm_up (Sum *sum, const Sampler *s)
   sum->busy_ns += s->warm_up.busy_ns;
 }
 
-/* Returns: whether the first bundle of a GPU was faster than all cores together
-   have been. */
+/* Returns: whether a GPU was faster in @sum than all cores together have
+   been. */
 static gboolean
-outran_cores (const HassSamplers *samplers, const Sampler *gpu)
+outran_cores (const HassSamplers *samplers, const Sum *sum)
 {
   for (guint d = 0; d < samplers->env->n_devices; d++)
     {
@@ -231,8 +231,7 @@ outran_cores (const HassSamplers *samplers, const Sampler *gpu)
       include_warm_up (&all, s);
       if (is_cpu (samplers, d))
         return all.work > 0
-               && gpu->warm_up.work * all.busy_ns
-                      > all.work * gpu->warm_up.busy_ns;
+               && sum->work * all.busy_ns > all.work * sum->busy_ns;
     }
   return FALSE;
 }
@@ -246,10 +245,11 @@ sample_of (const HassSamplers *samplers, guint device,
   guint servers = cpu ? MAX (samplers->env->devices[device].cores, 1) : 1;
   Sum sum = s->rest;
   if (cpu ? is_short || sum.units == 0 || s->warm_up.busy_ns >= WARM_BUSY_NS
-          : sum.units == 0 && outran_cores (samplers, s))
+          : sum.units == 0 && outran_cores (samplers, &s->warm_up))
     include_warm_up (&sum, s);
+  gboolean brief = is_short || (!cpu && outran_cores (samplers, &sum));
   if (totals->lost
-      || sum.busy_ns * servers < (is_short ? SHORT_BUSY_NS : LEAST_BUSY_NS)
+      || sum.busy_ns * servers < (brief ? SHORT_BUSY_NS : LEAST_BUSY_NS)
       || sum.units == 0 || !(sum.work > 0))
     return (HassProfileSample){ 0 };
   double rate = sum.work / sum.busy_ns;

@@ -20,10 +20,6 @@
    that searches of text reach. Too high, and cores wait for GPUs that are no
    faster. */
 #define SLOWEST_CORE 0.2
-/* All cores together get at most 1/FIRST_PART of the round as first units,
-   before any rate is known. A guess: more, and a GPU that is far faster waits
-   for them. */
-#define FIRST_PART 16
 /* A unit may take LONGER times as long when all cores are busy as the first one
    did on a quiet machine: cores wait for a GPU no longer than that. A guess:
    more, and cores wait longer for a GPU that is of no use. */
@@ -41,6 +37,11 @@
    they wait this long, in ns, at most. A guess: the GPU may never answer, and
    less begins units that it would do sooner. */
 #define MOST_WAIT_NS 1e9
+/* So long, in ns, cores wait in such a round for a GPU that is predicted to
+   open, before that time and after it: longer than a GPU takes that an earlier
+   farm of the process has opened. A guess: more, and short units wait for a
+   driver to start. */
+#define SOON_NS 1e7
 /* A core's first unit is begun although it might end last if that takes at most
    this fraction of the time of all rounds so far. A guess: less tries cores
    later, more loses more if they are slow. */
@@ -183,13 +184,15 @@ may_wait (HassAuto *s, double most_ns, HassGrant *grant)
 
 /* Returns how many units a filled GPU is assumed to do while a core does one:
    if they are thread blocks, one on each multiprocessor; else fewer if their
-   elements are so few that they need few of its threads. */
+   elements are known to be so few that they need few of its threads. */
 static double
 core_times (const HassUnits *u, guint device)
 {
   if (u->blocks)
     return u->devices[device].cores;
-  return MIN (CORE_TIMES, u->elements / HASS_AUTO_CORE_THREADS);
+  return u->elements > 0
+             ? MIN (CORE_TIMES, u->elements / HASS_AUTO_CORE_THREADS)
+             : CORE_TIMES;
 }
 
 /* Returns TRUE if the round has so few units that one on a core may take longer
@@ -203,19 +206,24 @@ few_units (const HassUnits *u, const HassRound *round)
   return hass_round_units (round) < times;
 }
 
-/* Returns TRUE if a GPU is open that will show its rate by a first bundle. */
-static gboolean
-shows_soon (const HassAuto *s, const HassRound *round)
+/* Returns how long, in ns, cores may wait for a GPU that is open, or soon will
+   be, and will show its rate by a first bundle; 0: there is none. */
+static double
+shows_within (const HassAuto *s, const HassRound *round)
 {
+  double ns = 0, now_ns = MAX (s->k.f.now_ns, hass_round_begin_ns (round));
   for (guint d = 0; d < s->k.u.n; d++)
     {
       const HassSeat *m = &s->k.f.seats[d];
-      if (unmeasured_gpu (s, round, d) && !s->k.u.devices[d].opening
+      const HassDeviceTraits *t = &s->k.u.devices[d];
+      gboolean opens = t->opening && t->opens_at_ns > 0
+                       && fabs (t->opens_at_ns - now_ns) < SOON_NS;
+      if (unmeasured_gpu (s, round, d) && (opens || !t->opening)
           && !hass_forecast_out (&s->k.f, d) && !m->hopeless && !m->failed
-          && !m->absent && m->copy_ns < HASS_AUTO_LONG_COPY_NS)
-        return TRUE;
+          && (opens || !m->absent) && m->copy_ns < HASS_AUTO_LONG_COPY_NS)
+        ns = MAX (ns, opens ? SOON_NS : MOST_WAIT_NS);
     }
-  return FALSE;
+  return ns;
 }
 
 /* Returns TRUE if one unit on a core may take longer than the measured GPUs
@@ -255,7 +263,8 @@ hass_auto_first_units (HassAuto *s, const HassRound *round, guint64 waiting,
 {
   gboolean few = few_units (&s->k.u, round) && !force, measured = FALSE;
   guint cores = s->k.u.cores;
-  guint64 most = CLAMP (waiting / FIRST_PART, 1, cores);
+  guint64 kept = hass_forecast_kept_units (&s->k.f, round);
+  guint64 most = CLAMP (waiting - MIN (kept, waiting), 1, cores);
   gint64 given = s->k.f.seats[s->k.u.cpu].units;
   if (is_long (s, round) && !copies_take_long (s, round)
       && !may_be_as_fast (s, round, cores))
@@ -264,9 +273,11 @@ hass_auto_first_units (HassAuto *s, const HassRound *round, guint64 waiting,
   if (few && outlasts_gpus (s, round, &measured))
     return 0;
   s->why = "until a GPU has shown its rate, because units are few";
-  if (few && !measured && shows_soon (s, round) && !copies_take_long (s, round)
-      && may_wait (s, MOST_WAIT_NS, grant))
+  if (few && !measured && !copies_take_long (s, round)
+      && may_wait (s, shows_within (s, round), grant))
     return 0;
+  if (few && measured)
+    most = 1;
   s->why = "first units of cores";
   if (given < (gint64)most)
     return most - (guint64)given;

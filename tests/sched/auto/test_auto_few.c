@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* test_auto_few.c: what auto does with a few units that take a core long, in
+   the mini engine's virtual time.
+   Thread safety: one thread. */
+#include "hass_test.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "tests/sched/mini_engine.h"
+
+#define CORES 16
+#define CORE_NS 2e8
+#define GPU_NS 1e6
+
+/* Makespan of a first round, as a part of a core's unit. @opens_ns: of the GPU;
+   @said_ns: when it was said to open, INFINITY: that is unknown. The farm does
+   not say how many threads of a GPU an element needs. */
+static double
+first_round (guint units, double opens_ns, double said_ns)
+{
+  MiniDevice machine[]
+      = { MINI_CPU (CORES, CORE_NS), MINI_GPU (132, GPU_NS, 1e4) };
+  MiniRound r;
+  machine[1].opens_ns = opens_ns;
+  machine[1].said_ns = said_ns;
+  MiniFarm *farm = mini_farm_new_equal ("auto", machine, 2);
+  farm->env.element_threads = 0;
+  mini_farm_restart (farm, "auto");
+  mini_farm_run_equal (farm, units, &r);
+  CU_ASSERT_TRUE (r.once && !r.hung);
+  mini_farm_free (farm);
+  double part = r.summary.makespan_ns / CORE_NS;
+  printf ("\n    %u units, open after %g ms: %.3f of a core's unit ...", units,
+          opens_ns * 1e-6, part);
+  return part;
+}
+
+/* Cores are all there is: none waits for what another shows. */
+static void
+closed (void)
+{
+  for (guint units = 2; units <= CORES; units += 7)
+    {
+      CU_ASSERT_TRUE (first_round (units, 5 * CORE_NS, 5 * CORE_NS) < 1.1);
+      CU_ASSERT_TRUE (first_round (units, 5 * CORE_NS, INFINITY) < 1.1);
+    }
+}
+
+/* One that is open, or opens as one does that the process has used before. */
+static void
+open_or_soon (void)
+{
+  for (guint units = 2; units <= 60; units += 29)
+    for (double opens_ns = 0; opens_ns < 3e6; opens_ns += 1e6)
+      CU_ASSERT_TRUE (first_round (units, opens_ns, opens_ns) < 0.4);
+}
+
+/* It was said to open soon, but does not: cores wait for a short time. */
+static void
+late (void)
+{
+  CU_ASSERT_TRUE (first_round (CORES, 50 * CORE_NS, 1e6) < 1.1);
+}
+
+HASS_TEST_SUITE (sched_auto_few,
+                 { "all cores begin while no GPU is open", closed },
+                 { "none begins before an open GPU has shown its rate",
+                   open_or_soon },
+                 { "none waits for a GPU that is late", late })
