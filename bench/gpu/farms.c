@@ -200,6 +200,39 @@ farm_steps (const FarmSettings *settings, const Steps *steps, gsize n)
   return run_farm (settings, &farm, hass_data_farm_partition);
 }
 
+static gboolean
+take_token_steps (const HassBlock *block, HassWorker *worker,
+                  gpointer user_data, GError **error)
+{
+  (void)worker;
+  (void)error;
+  token_steps_cpu (user_data, block->input, block->output);
+  return TRUE;
+}
+
+FarmResult
+farm_token_steps (const FarmSettings *settings, const TokenSteps *steps,
+                  gsize n, const guint8 *inputs, guint8 *results)
+{
+  gsize bytes = steps->n_words * sizeof (guint32), out = bytes / WORDS_SUMMED;
+  HassLoad *loads = g_new0 (HassLoad, n);
+  for (gsize i = 0; i < n; i++)
+    loads[i] = (HassLoad){ .input = inputs + i * bytes,
+                           .input_bytes = bytes,
+                           .size = steps->n_words,
+                           .output = results + i * out,
+                           .output_bytes = out };
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  farm.user_data = (gpointer)steps;
+  farm.loads = loads;
+  farm.n_loads = n;
+  farm.cpu_worker = take_token_steps;
+  farm.gpu_worker = worker_token_steps;
+  FarmResult result = run_farm (settings, &farm, hass_data_farm_combine);
+  g_free (loads);
+  return result;
+}
+
 FarmResult
 farm_tasks (const FarmSettings *settings, const HassTask *tasks, gsize n)
 {

@@ -53,6 +53,11 @@ FarmResult farm_empty (const FarmSettings *settings, HassGpuWorkerFunc worker,
 FarmResult farm_steps (const FarmSettings *settings, const Steps *steps,
                        gsize n);
 
+/* Combine farm of @n tokens of @inputs into @results, a load each. */
+FarmResult farm_token_steps (const FarmSettings *settings,
+                             const TokenSteps *steps, gsize n,
+                             const guint8 *inputs, guint8 *results);
+
 /* Function farm. */
 FarmResult farm_tasks (const FarmSettings *settings, const HassTask *tasks,
                        gsize n);

@@ -30,7 +30,7 @@ typedef struct
   const char *out;     /* folder for the tables, or NULL */
   const char *run;     /* what a process of child_output() runs, or NULL */
   const char *targets; /* file that gets the lines of targets, or NULL */
-  /* Of pipelines. */
+  /* Of few and pipelines. */
   gint ratio, in_flight; /* only this one; 0: all */
   gint token_kib;        /* bytes of a token */
   double core_ms;        /* time of a token on a core */
@@ -45,8 +45,9 @@ int large_main (const GpuBenchOptions *options);
 int tasks_main (const GpuBenchOptions *options);
 int overhead_main (const GpuBenchOptions *options);
 int never_worse_main (const GpuBenchOptions *options);
+int few_units_main (const GpuBenchOptions *options);
 int pipelines_main (const GpuBenchOptions *options);
-/* Whether its options are in range. */
+/* Whether the options of few and pipelines are in range. */
 gboolean pipelines_can (const GpuBenchOptions *options);
 int check_main (const GpuBenchOptions *options);
 

@@ -31,6 +31,7 @@ static const struct
     FALSE },
   { "never-worse", "where one device is far faster, and where none is",
     never_worse_main, FALSE },
+  { "few", "a few loads that take a core long", few_units_main, FALSE },
   { "pipelines", "the default strategy beside the best single device",
     pipelines_main, FALSE },
   { "all", "all of these, and a table of targets", all_main, FALSE },
@@ -185,8 +186,9 @@ all_main (const GpuBenchOptions *options)
   GString *failed = g_string_new (NULL);
   char *lines = NULL;
   unlink (targets);
-  for (const char *name : { "check", "raw", "hybrid", "overhead", "small",
-                            "large", "never-worse", "tasks", "pipelines" })
+  for (const char *name :
+       { "check", "raw", "hybrid", "overhead", "small", "large", "never-worse",
+         "few", "tasks", "pipelines" })
     {
       gint64 begin = bench_now_ns ();
       printf ("\n");
@@ -271,13 +273,13 @@ main (int argc, char **argv)
           { "svg", 0, 0, G_OPTION_ARG_FILENAME, &options.svg,
             "small: file for the plot", "FILE" },
           { "ratio", 0, 0, G_OPTION_ARG_INT, &options.ratio,
-            "pipelines: GPU over one core (2, 10, 50, 300, 1000)", "N" },
+            "few, pipelines: GPU over one core (2, 10, 50, 300, 1000)", "N" },
           { "in-flight", 0, 0, G_OPTION_ARG_INT, &options.in_flight,
             "pipelines: most tokens in flight (8, 64, 512)", "N" },
           { "core-ms", 0, 0, G_OPTION_ARG_DOUBLE, &options.core_ms,
-            "pipelines: time of a token on a core (20)", "MS" },
+            "few, pipelines: time of a token on a core (20)", "MS" },
           { "token-kib", 0, 0, G_OPTION_ARG_INT, &options.token_kib,
-            "pipelines: size of a token (64)", "N" },
+            "few, pipelines: size of a token (64)", "N" },
           { "buffers", 0, 0, G_OPTION_ARG_NONE, &options.buffers,
             "pipelines: tokens in a buffer of hass_emitter_buffer()", NULL },
           { "targets", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_FILENAME,

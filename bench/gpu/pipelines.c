@@ -64,58 +64,6 @@ typedef struct
   guint64 next;
 } Run;
 
-/* -- The steps ---------------------------------------------------------- */
-
-/* @k steps at once: x becomes *@a * x + *@c. */
-static void
-leap (const TokenSteps *s, guint32 k, guint32 *a, guint32 *c)
-{
-  guint32 square_a = s->a, square_c = s->c;
-  *a = 1;
-  *c = 0;
-  for (; k > 0; k >>= 1)
-    {
-      *c = k & 1 ? *c * square_a + square_c : *c;
-      *a = k & 1 ? *a * square_a : *a;
-      square_c = square_c * square_a + square_c;
-      square_a *= square_a;
-    }
-}
-
-static TokenSteps
-token_steps (const Spec *spec)
-{
-  TokenSteps s = { 1664525,
-                   1013904223,
-                   spec->token_kib * (guint)KIB / 4,
-                   spec->n_steps,
-                   spec->gpu_steps,
-                   0,
-                   0 };
-  leap (&s, s.n_steps - s.gpu_steps, &s.leap_a, &s.leap_c);
-  return s;
-}
-
-/* One step after another. */
-static void
-steps_on_core (const TokenSteps *s, gconstpointer input, guint32 *output)
-{
-  typedef guint32 Lanes __attribute__ ((vector_size (64)));
-  const Lanes *in = input;
-  for (guint32 i = 0; i < s->n_words / WORDS_SUMMED; i++, in += 2)
-    {
-      Lanes x = in[0], y = in[1];
-      for (guint32 k = 0; k < s->n_steps; k++)
-        {
-          x = x * s->a + s->c;
-          y = y * s->a + s->c;
-        }
-      output[i] = 0;
-      for (guint k = 0; k < WORDS_SUMMED / 2; k++)
-        output[i] += x[k] + y[k];
-    }
-}
-
 /* -- The pipeline ------------------------------------------------------- */
 
 static gboolean
@@ -146,7 +94,7 @@ compute (HassToken *token, HassWorker *worker, gpointer data, GError **error)
 {
   (void)worker;
   (void)error;
-  steps_on_core (data, token->input, (gpointer)token->output);
+  token_steps_cpu (data, token->input, (gpointer)token->output);
   return TRUE;
 }
 
@@ -196,7 +144,7 @@ run_once (Run *r)
   GError *error = NULL;
   HassReport *report = NULL;
   char alone[64];
-  r->steps = token_steps (s);
+  r->steps = token_steps (s->token_kib, s->n_steps, s->gpu_steps);
   r->next = 0;
   const HassStage stages[]
       = { HASS_STAGE (.name = "steps", .cpu = s->cpu ? compute : NULL,
@@ -265,19 +213,14 @@ run_spec (const char *text)
     return 2;
   if (*s.store)
     g_setenv ("HASS_PROFILE", s.store, TRUE);
-  Run r = { .spec = &s, .steps = token_steps (&s) };
+  Run r = { .spec = &s,
+            .steps = token_steps (s.token_kib, s.n_steps, s.gpu_steps) };
   r.n_slots = MAX (s.in_flight, CALIBRATED_IN_FLIGHT);
   r.token_bytes = s.token_kib * KIB;
   r.result_bytes = r.token_bytes / WORDS_SUMMED;
   r.inputs = pages_new (r.n_slots * r.token_bytes, FALSE);
   r.expected = pages_new (r.n_slots * r.result_bytes, FALSE);
-  guint32 *words = (gpointer)r.inputs, *sums = (gpointer)r.expected, a, c;
-  leap (&r.steps, s.n_steps, &a, &c);
-  for (gsize i = 0; i < r.n_slots * r.steps.n_words; i++)
-    {
-      words[i] = steps_seed (i);
-      sums[i / WORDS_SUMMED] += a * words[i] + c;
-    }
+  token_steps_fill (&r.steps, r.n_slots, r.inputs, r.expected);
   Answer answer = s.token_s > 0 ? calibrate (&s, &r) : run_once (&r);
   printf ("%.9f %.9f %.9f %u %u\n", answer.seconds, answer.part, answer.token_s,
           answer.units, answer.gpu_steps);
@@ -396,29 +339,6 @@ pipelines_can (const GpuBenchOptions *o)
          && o->core_ms <= 1000;
 }
 
-/* Step 1. Returns: seconds of a token on a core while the others are idle. */
-static double
-calibrate_core (Spec *spec, double wanted_s)
-{
-  double seconds[5];
-  gsize bytes = spec->token_kib * KIB;
-  guint8 *token = pages_new (bytes, FALSE), *out = pages_new (bytes, FALSE);
-  spec->n_steps = 16;
-  for (guint i = 0; i < 10; i++)
-    {
-      TokenSteps steps = token_steps (spec);
-      gint64 begin = bench_now_ns ();
-      steps_on_core (&steps, token, (gpointer)out);
-      seconds[i % 5] = (bench_now_ns () - begin) * 1e-9;
-      if (i < 5)
-        spec->n_steps
-            = (guint)CLAMP (spec->n_steps * wanted_s / seconds[i], 1, 1e9);
-    }
-  pages_free (token, bytes);
-  pages_free (out, bytes);
-  return median_of (seconds, 5);
-}
-
 int
 pipelines_main (const GpuBenchOptions *options)
 {
@@ -433,7 +353,8 @@ pipelines_main (const GpuBenchOptions *options)
                 .buffers = options->buffers ? 1 : 0 };
   if (options->run)
     return run_spec (options->run);
-  double core_s = calibrate_core (&spec, options->core_ms * 1e-3);
+  double core_s = token_steps_calibrate (
+      spec.token_kib, options->core_ms * 1e-3, &spec.n_steps);
   printf (
       "\nTokens of %u KiB, %.2f ms (%u steps) each on a core. Times in ms, "
       "opening the GPU included, medians of %u processes; \"reached\": the "

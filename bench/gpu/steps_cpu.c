@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* steps_cpu.c: the steps of workers.h on a core, 64 elements at a time.
+/* steps_cpu.c: the steps of workers.h on a core: of elements, 64 at a time,
+   and of tokens.
    Thread safety: any thread. */
 #include "workers.h"
 
 #define AT_ONCE 64
 
 typedef guint32 Lanes __attribute__ ((vector_size (64)));
+
+/* -- Elements ----------------------------------------------------------- */
 
 typedef union
 {
@@ -71,4 +74,85 @@ steps_cpu (const Steps *s, guint64 first, gsize n)
   return __builtin_cpu_supports ("avx512f") ? steps_512 (s, first, n)
          : __builtin_cpu_supports ("avx2")  ? steps_256 (s, first, n)
                                             : steps (s, first, n);
+}
+
+/* -- Tokens ------------------------------------------------------------- */
+
+/* @k steps at once: x becomes *@a * x + *@c. */
+static void
+leap (const TokenSteps *s, guint32 k, guint32 *a, guint32 *c)
+{
+  guint32 square_a = s->a, square_c = s->c;
+  *a = 1;
+  *c = 0;
+  for (; k > 0; k >>= 1)
+    {
+      *c = k & 1 ? *c * square_a + square_c : *c;
+      *a = k & 1 ? *a * square_a : *a;
+      square_c = square_c * square_a + square_c;
+      square_a *= square_a;
+    }
+}
+
+TokenSteps
+token_steps (guint kib, guint n_steps, guint gpu_steps)
+{
+  TokenSteps s
+      = { 1664525, 1013904223, kib * (guint)KIB / 4, n_steps, gpu_steps, 0, 0 };
+  leap (&s, n_steps - gpu_steps, &s.leap_a, &s.leap_c);
+  return s;
+}
+
+void
+token_steps_cpu (const TokenSteps *s, gconstpointer input, gpointer output)
+{
+  const Lanes *in = input;
+  guint32 *sums = output;
+  for (guint32 i = 0; i < s->n_words / WORDS_SUMMED; i++, in += 2)
+    {
+      Lanes x = in[0], y = in[1];
+      for (guint32 k = 0; k < s->n_steps; k++)
+        {
+          x = x * s->a + s->c;
+          y = y * s->a + s->c;
+        }
+      sums[i] = 0;
+      for (guint k = 0; k < WORDS_SUMMED / 2; k++)
+        sums[i] += x[k] + y[k];
+    }
+}
+
+void
+token_steps_fill (const TokenSteps *s, gsize n, gpointer inputs,
+                  gpointer results)
+{
+  guint32 *words = inputs, *sums = results, a, c;
+  leap (s, s->n_steps, &a, &c);
+  memset (sums, 0, n * s->n_words / WORDS_SUMMED * sizeof *sums);
+  for (gsize i = 0; i < n * s->n_words; i++)
+    {
+      words[i] = steps_seed (i);
+      sums[i / WORDS_SUMMED] += a * words[i] + c;
+    }
+}
+
+double
+token_steps_calibrate (guint kib, double wanted_s, guint *n_steps)
+{
+  double seconds[5];
+  gsize bytes = kib * KIB;
+  guint8 *token = pages_new (bytes, FALSE), *out = pages_new (bytes, FALSE);
+  *n_steps = 16;
+  for (guint i = 0; i < 10; i++)
+    {
+      TokenSteps steps = token_steps (kib, *n_steps, 0);
+      gint64 begin = bench_now_ns ();
+      token_steps_cpu (&steps, token, out);
+      seconds[i % 5] = (bench_now_ns () - begin) * 1e-9;
+      if (i < 5)
+        *n_steps = (guint)CLAMP (*n_steps * wanted_s / seconds[i], 1, 1e9);
+    }
+  pages_free (token, bytes);
+  pages_free (out, bytes);
+  return median_of (seconds, 5);
 }

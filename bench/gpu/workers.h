@@ -73,6 +73,20 @@ typedef struct
 
 #define WORDS_SUMMED 32
 
+/* Steps of tokens of @kib KiB. */
+TokenSteps token_steps (guint kib, guint n_steps, guint gpu_steps);
+/* The results of @input [@n_words] on a core, step by step, into @output
+   [@n_words / WORDS_SUMMED]. */
+void token_steps_cpu (const TokenSteps *steps, gconstpointer input,
+                      gpointer output);
+/* Fills @inputs with @n tokens, and @results with what they must come to,
+   from leaps. */
+void token_steps_fill (const TokenSteps *steps, gsize n, gpointer inputs,
+                       gpointer results);
+/* Sets @n_steps so that a token of @kib KiB takes @wanted_s of a core while
+   the others are idle. Returns: the seconds that it does take. */
+double token_steps_calibrate (guint kib, double wanted_s, guint *n_steps);
+
 /* The sum over elements [@first, @first + @n), as fast as a core can. */
 guint64 steps_cpu (const Steps *steps, guint64 first, gsize n);
 /* The same, one by one. */
