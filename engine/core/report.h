@@ -191,8 +191,8 @@ typedef struct
  *   @most_tokens or @most_bytes were; else it begins "nothing binds".
  * @kind: kind of the farm.
  * @critical_path_s: of a recorded graph: the time of its longest path, if each
- *   task takes as long as the mean task of its codelet, in all runs together;
- *   else 0.
+ *   task takes as long as the mean task of its codelet, in all runs together; 0
+ *   if some task was not computed, and of all else.
  * @most_tokens, @most_bytes: a pipeline: how many tokens, and bytes of tokens,
  *   might be in flight at its end; see HassPipeline. Else 0.
  */

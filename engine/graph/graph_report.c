@@ -8,7 +8,7 @@
       the mean: with these shares of the tasks no order of them is faster. The
       critical path is the path of a recorded graph whose tasks, each taken to
       last as long as the mean task of its codelet, take the longest. Of a
-      graph that is not recorded it is unknown.
+      graph that is not recorded, or was not computed whole, it is unknown.
    2. Losses. A core is in one of these states at any time: before the build
       callback is called; submitting, if it is the calling thread's; computing
       a codelet; at work for the library between two tasks; without a task, for
@@ -207,7 +207,8 @@ times_of (const HassGraph *graph, double codelets_ns, const double *mean_ns,
         t.device = d;
         t.bound = job->totals[d].kernel_ns;
       }
-  if (graph->run->tape)
+  /* of a run that was stopped the path has tasks that took no time */
+  if (graph->run->tape && job->unfinished->len == 0)
     t.path = hass_tape_longest (graph->run->tape, mean_ns);
   if (t.path.ns > 0 && t.path.ns >= t.bound)
     {

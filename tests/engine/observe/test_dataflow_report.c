@@ -213,6 +213,67 @@ chain (void)
   hass_report_free (r);
 }
 
+/* The third of the tasks of a chain fails, or cancels the dataflow. */
+typedef struct
+{
+  GCancellable *cancellable;
+  guint calls;
+} Stopper;
+
+static gboolean
+stop (const HassCall *call, HassWorker *worker, GError **error)
+{
+  Stopper *stopper = call->user_data;
+  gboolean third = ++stopper->calls == 3;
+  spin (call, worker, error);
+  if (third && stopper->cancellable)
+    g_cancellable_cancel (stopper->cancellable);
+  return !third || stopper->cancellable;
+}
+
+static gboolean
+build_stopped (HassGraph *graph, gpointer user_data, GError **error)
+{
+  static const HassCodelet codelet = HASS_CODELET (.name = "stop", .cpu = stop);
+  HassData *x = hass_graph_scratch (graph, 8);
+  HassAccess access = { x, HASS_WRITE };
+  gboolean ok = TRUE;
+  (void)user_data, (void)error;
+  for (guint i = 0; i < 40 && ok; i++, access.mode = HASS_UPDATE)
+    ok = hass_graph_task (graph, &codelet, &access, 1, NULL);
+  return ok;
+}
+
+static void
+check_stopped (Stopper *stopper, HassErrorPolicy on_error)
+{
+  HassReport *r = NULL;
+  HassDataflow d = HASS_DATAFLOW_INIT;
+  d.build = build_stopped;
+  d.user_data = stopper;
+  d.run.cancellable = stopper->cancellable;
+  d.run.on_error = on_error;
+  g_autoptr (HassRecorded) graph = hass_dataflow_record (&d, NULL);
+  CU_ASSERT_EQUAL (hass_recorded_run (graph, 1, NULL, &r, NULL),
+                   on_error == HASS_ON_ERROR_CONTINUE);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (r);
+  check_sum (r);
+  CU_ASSERT_TRUE (r->n_unfinished > 0);
+  CU_ASSERT_EQUAL (r->critical_path_s, 0);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (r->binding);
+  CU_ASSERT_PTR_NULL (strstr (r->binding, "critical path"));
+  hass_report_free (r);
+}
+
+static void
+stopped (void)
+{
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  check_stopped (&(Stopper){ NULL, 0 }, HASS_ON_ERROR_STOP);
+  check_stopped (&(Stopper){ NULL, 0 }, HASS_ON_ERROR_CONTINUE);
+  check_stopped (&(Stopper){ cancellable, 0 }, HASS_ON_ERROR_STOP);
+}
+
 static void
 slow_submission (void)
 {
@@ -232,4 +293,6 @@ HASS_TEST_SUITE (
     { "a trace has each task of a dataflow once", trace },
     { "bound and losses of a dataflow add up to its makespan", report },
     { "a recorded chain is bounded by its critical path", chain },
+    { "a recorded graph that is not computed whole has no critical path",
+      stopped },
     { "the report says that tasks are submitted too slowly", slow_submission })
