@@ -293,7 +293,7 @@ draw_area (GanttChart *c, const GanttRow *row, const Area *a)
       gantt_row_names[row->look], row->folded ? "s" : "", stages ? ", " : "",
       stages ? stages : "", 100 * (stages ? a->busy_ns : row->busy_ns) / c->ns,
       a->n_bars);
-  g_autofree char *escaped = g_markup_escape_text (tip, -1);
+  g_autofree char *escaped = draw_escape (tip);
   draw_put (c->svg, "H%dV%.1fZ\"><title>%s</title></path>\n",
             GANTT_LEFT + GANTT_PLOT, bottom, escaped);
 }

@@ -234,9 +234,10 @@ draw_marks (const View *v, guint i)
   for (guint k = 0; k < v->plot->n_points; k++)
     if (!isnan (s->values[k]))
       {
-        g_autofree char *tip = g_markup_printf_escaped (
-            "%s, %u: %.4g", s->name, k + 1,
-            s->values[k] * (v->plot->percent ? 100 : 1));
+        g_autofree char *name = draw_escape (s->name);
+        g_autofree char *tip
+            = g_strdup_printf ("%s, %u: %.4g", name, k + 1,
+                               s->values[k] * (v->plot->percent ? 100 : 1));
         draw_put (v->svg,
                   "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%g\"><title>%s%s"
                   "</title></circle>\n",
@@ -361,7 +362,7 @@ draw_area (const View *v, guint i)
 {
   const DrawSeries *s = &v->plot->series[i];
   guint n = v->plot->n_points;
-  g_autofree char *tip = g_markup_escape_text (s->name, -1);
+  g_autofree char *tip = draw_escape (s->name);
   draw_put (v->svg, "<path class=\"area\" fill=\"%s\" d=\"M", colour_of (v, i));
   for (guint k = 0; k < n; k++)
     draw_put (v->svg, "%.1f %.1f ", x_of (v, k),

@@ -33,11 +33,28 @@ draw_put (DrawSvg *svg, const char *format, ...)
   va_end (args);
 }
 
+char *
+draw_escape (const char *text)
+{
+  g_autofree char *valid = g_utf8_make_valid (text, -1);
+  GString *plain = g_string_new (NULL);
+  for (const char *at = valid; *at; at = g_utf8_next_char (at))
+    {
+      gunichar c = g_utf8_get_char (at);
+      gboolean space = c == '\t' || c == '\n' || c == '\r';
+      g_string_append_unichar (plain,
+                               g_unichar_iscntrl (c) && !space ? 0xfffd : c);
+    }
+  char *escaped = g_markup_escape_text (plain->str, -1);
+  g_string_free (plain, TRUE);
+  return escaped;
+}
+
 DrawSvg *
 draw_svg_new (double width, double height, const char *title)
 {
   DrawSvg *svg = g_new0 (DrawSvg, 1);
-  g_autofree char *escaped = g_markup_escape_text (title, -1);
+  g_autofree char *escaped = draw_escape (title);
   svg->text = g_string_new (NULL);
   svg->plain = newlocale (LC_NUMERIC_MASK, "C", NULL);
   svg->before = uselocale (svg->plain);
@@ -65,7 +82,7 @@ void
 draw_text (DrawSvg *svg, double x, double y, const char *attributes,
            const char *text)
 {
-  g_autofree char *escaped = g_markup_escape_text (text, -1);
+  g_autofree char *escaped = draw_escape (text);
   draw_put (svg, "<text x=\"%.1f\" y=\"%.1f\" %s>%s</text>\n", x, y, attributes,
             escaped);
 }
@@ -86,7 +103,7 @@ draw_rect (DrawSvg *svg, DrawBox box, const char *attributes, const char *tip)
       box.x, box.y, box.width, box.height, *attributes ? " " : "", attributes);
   if (tip)
     {
-      g_autofree char *escaped = g_markup_escape_text (tip, -1);
+      g_autofree char *escaped = draw_escape (tip);
       draw_put (svg, "><title>%s</title></rect>\n", escaped);
     }
   else

@@ -29,6 +29,9 @@ DrawSvg *draw_svg_new (double width, double height, const char *title);
 /* Frees the image. Returns: (transfer full): its text; free with g_free(). */
 char *draw_svg_end (DrawSvg *svg);
 
+/* Returns: (transfer full): a text for draw_put(), whose control characters,
+   which XML cannot have, are replaced; free with g_free(). */
+char *draw_escape (const char *text);
 /* Appends SVG as it is given. */
 void draw_put (DrawSvg *svg, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void draw_text (DrawSvg *svg, double x, double y, const char *attributes,

@@ -358,7 +358,8 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
       /* Units that are taken back because the farm stops have not failed. */
       totals->failures += told.failed && !hass_job_stopping (job);
       if (!told.failed)
-        totals->kernel_ns += told.kernel_ns;
+        totals->kernel_ns += hass_busy_added_ns (
+            &totals->tells_busy, told.kernel_busy_ns, told.kernel_ns);
       if (!told.failed && told.kernel_ns > 0 && !job->platform_name)
         totals->rate = MAX (totals->rate, told.work / told.kernel_ns);
     }

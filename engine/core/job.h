@@ -129,6 +129,7 @@ typedef struct
   double exclusive;    /* work that no other kind of device may run */
   guint64 halo;        /* elements read besides the units' own */
   double imbalance_ns; /* the part of @tail_ns that is lost_imbalance_s */
+  gboolean tells_busy; /* hass_busy_added_ns() of the kernels */
   /* idle time before the generator had returned that had another cause than the
      generator */
   double early_ns;

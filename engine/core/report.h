@@ -23,7 +23,8 @@ HASS_BEGIN_DECLS
  * @bundles: number of grants; on a CPU pool of pulls.
  * @failures: number of bundles, or runs of units, that failed.
  * @busy_s: time spent computing or copying.
- * @kernel_s: time spent computing.
+ * @kernel_s: time spent computing; of a GPU that runs several kernels side by
+ *   side, the time in which at least one of them ran.
  * @waiting_s: time without work: makespan less @busy_s.
  * @tail_s: time from the device's last unit of each round to the end of the
  *   round, over all rounds.

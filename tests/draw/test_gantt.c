@@ -226,6 +226,23 @@ many_failed (void)
   svg_parts_clear (&p);
 }
 
+/* XML has no way to write control characters, which names may have. */
+static void
+control_characters (void)
+{
+  gsize bytes;
+  SvgParts p = drawn (
+      "{\"t\":0,\"event\":\"farm\",\"farm\":\"a\\u0001b\\u001b\\t\\u007fc\","
+      "\"strategy\":\"s\",\"platform\":null,\"devices\":[{\"name\":\"cpu\","
+      "\"kind\":\"cpu\",\"cores\":1}],\"stages\":[\"x\\u0002\"]}\n"
+      "{\"t\":9000,\"event\":\"stage\",\"stage\":0,\"core\":0,\"begin\":0,"
+      "\"first\":0,\"tokens\":1}\n",
+      &bytes);
+  CU_ASSERT_EQUAL (p.bars, 1);
+  CU_ASSERT_TRUE (svg_says (&p, "a\357\277\275b\357\277\275"));
+  svg_parts_clear (&p);
+}
+
 /* From pixel 60 of 1080 to 360. */
 static void
 opened (void)
@@ -419,6 +436,8 @@ HASS_TEST_SUITE (
     { "one too short to be seen is left out", opened_soon },
     { "a GPU that was not started says so", not_started },
     { "kernels over one another are one time at work", overlapping },
+    { "control characters in names leave the image well-formed",
+      control_characters },
     { "a full legend goes on in a second line", full_legend },
     { "a broken trace is an error with file and line", broken },
     { "of several farms one is drawn, the longest or another", one_of_several },

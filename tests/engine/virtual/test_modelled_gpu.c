@@ -236,7 +236,11 @@ trace_of (const char *machine, const char *strategy, guint n, double *makespan)
   farm.run.platform = platform;
   farm.run.trace = path;
   CU_ASSERT_TRUE (hass_data_farm_combine (&farm, &report, NULL));
-  *makespan = report ? report->makespan_s : 0;
+  CU_ASSERT_PTR_NOT_NULL_FATAL (report);
+  *makespan = report->makespan_s;
+  for (guint d = 0; d < report->n_devices; d++)
+    CU_ASSERT_TRUE (report->devices[d].kernel_s
+                    <= report->devices[d].busy_s * 1.0001);
   hass_report_free (report);
   g_file_get_contents (path, &trace, NULL, NULL);
   unlink (platform);
