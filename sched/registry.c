@@ -367,9 +367,8 @@ hass_strategy_new (const char *spec, HassStrategyEnv *env, GError **error)
   if (refusal)
     {
       g_propagate_error (error, refusal);
+      hass_strategy_free (strategy);
       env->parameters = NULL;
-      g_free (strategy->parameters);
-      g_free (strategy);
       return NULL;
     }
   return strategy;

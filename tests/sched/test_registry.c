@@ -279,6 +279,37 @@ registers_valid_ops_only (void)
   hass_strategy_free (s);
 }
 
+static guint n_states;
+
+static gpointer
+refuse_with_state (const HassStrategyEnv *env, GError **error)
+{
+  n_states++;
+  refuse (env, error);
+  return &n_states;
+}
+
+static void
+count_down (gpointer self)
+{
+  CU_ASSERT_PTR_EQUAL (self, &n_states);
+  n_states--;
+}
+
+static void
+frees_refused_state (void)
+{
+  static const HassStrategyOps ops = { .struct_size = sizeof ops,
+                                       .name = "test-refuses-late",
+                                       .farms = HASS_FARM_COMBINE,
+                                       .create = refuse_with_state,
+                                       .grant = never,
+                                       .destroy = count_down };
+  CU_ASSERT (hass_strategy_register (&ops, NULL));
+  REFUSED ("test-refuses-late", HASS_FARM_COMBINE, "not test");
+  CU_ASSERT_EQUAL (n_states, 0);
+}
+
 HASS_TEST_SUITE (
     sched_registry,
     { "the list is sorted and has every strategy", lists_sorted },
@@ -287,5 +318,7 @@ HASS_TEST_SUITE (
     { "parameters are numbers or fractions", reads_parameters },
     { "a bad parameter is refused by name and range", refuses_parameters },
     { "a strategy refuses farms that it does not serve", refuses_other_farms },
+    { "the state of a strategy that refuses a farm late is freed",
+      frees_refused_state },
     { "registration refuses malformed ops and duplicates",
       registers_valid_ops_only })
