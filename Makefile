@@ -44,8 +44,10 @@ WARN := -Wall -Wextra $(if $(shell $(CC) -Werror $(WARN_GCC) -fsyntax-only \
 	-xc /dev/null 2>&1),,$(WARN_GCC))
 CPPFLAGS_ALL := -I$(BUILD)/include -I. -Ipool -Isched -D_GNU_SOURCE \
 	-DG_LOG_DOMAIN='"hass"' $(PKG_CFLAGS) $(SYS_CPPFLAGS) $(CPPFLAGS)
+# A function that is not declared is an error, as with gcc 14.
 CFLAGS_ALL := -std=gnu11 $(OPT) $(WARN) -Wstrict-prototypes \
-	-Wmissing-prototypes -fPIC -pthread $(SAN_FLAGS) $(CFLAGS)
+	-Wmissing-prototypes -Werror=implicit-function-declaration -fPIC -pthread \
+	$(SAN_FLAGS) $(CFLAGS)
 CXXFLAGS_ALL := -std=c++17 $(OPT) $(WARN) -fPIC -pthread $(SAN_FLAGS) \
 	$(CXXFLAGS)
 LDFLAGS_ALL := -pthread $(SAN_FLAGS) $(SYS_LDFLAGS) $(LDFLAGS)
