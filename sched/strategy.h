@@ -249,10 +249,10 @@ typedef enum
  * @serve: pipelines, required there and not used elsewhere: called when
  *   @device has room, and for the CPU pool when something has changed, at most
  *   every 20 us; fills in @serve. For the CPU pool the answer has no meaning.
- *   DONE: the device is not asked again. If every device waits, nothing is in
- *   flight and units are ready, the engine asks with @force; if all wait again,
- *   the CPU pool takes from all classes that it can run, else the first device
- *   takes one unit.
+ *   If cores are the only device it is not called. DONE is the same as WAIT.
+ *   If every device waits, nothing is in flight and units are ready, the engine
+ *   asks with @force; if all wait again, the CPU pool takes from all classes
+ *   that it can run, else the first device takes one unit.
  * @served: optional: called when a grant in a pipeline is done, and for the CPU
  *   pool before it is asked, with what its cores have done of each class.
  *
