@@ -90,6 +90,11 @@ guint64 hass_auto_first_units (HassAuto *s, const HassRound *round,
 guint64 hass_auto_long_unit (HassAuto *s, const HassRound *round,
                              double unit_ns, double cpu_rate, HassGrant *grant);
 
+/* Returns TRUE if the cores are unknown and get no first unit of a round of
+   few, as one may take them longer than the measured GPUs need for all
+   (start.c). */
+gboolean hass_auto_cores_sit_out (const HassAuto *s, const HassRound *round);
+
 /* Returns the work of the next bundle of a GPU that participates in the plan;
    0: it gets none now (bundle.c). */
 double hass_auto_bundle_work (HassAuto *s, const HassRound *round,

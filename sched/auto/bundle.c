@@ -59,8 +59,7 @@ static const double least_uncertainty[] = {
    over work) has seen fewer than NEW_BUNDLES bundles; the measured error of a
    fit counts for no more than NEW. A guess. */
 #define NEW 0.25
-/* Number of bundles after which a fit is not new. A guess: more keeps bundles
-   small. */
+/* Bundles after which a fit is not new. A guess: more keeps bundles small. */
 #define NEW_BUNDLES 3
 /* The least uncertainty is multiplied by KNOWN_STAGES where copies and kernels
    of a GPU are predicted separately, which is more precise. A guess. */
@@ -237,21 +236,22 @@ late_work (const HassAuto *s, const HassRound *round, double gpu_rate,
 
 /* Returns TRUE if no other device helps in the rest of the round and the device
    itself cuts what it gets into parts whose copies overlap kernels: then it can
-   get all of the work in one grant. A GPU that is closed (not open, and not
-   expected to open in time) does not help; but where costs are not equal the
-   remaining time is too uncertain to say so. */
+   get all in one grant. Cores that sit out do not help, nor does a GPU that
+   will not be open in time, if costs are equal: else that time is uncertain. */
 static gboolean
 by_itself (const HassAuto *s, const HassRound *round, guint device)
 {
   const HassStrategyEnv *env = s->k.u.env;
   gboolean others = FALSE;
   for (guint d = 0; d < s->k.u.n; d++)
-    others |= d != device
-              && (s->plan.runners[d].runs
-                  || (!hass_forecast_out (&s->k.f, d)
-                      && !hass_estimates_known (&s->k.e, round, d)
-                      && (env->cost != HASS_COST_EQUAL
-                          || !is_closed (s, round, d))));
+    others
+        |= d != device
+           && (s->plan.runners[d].runs
+               || (!hass_forecast_out (&s->k.f, d)
+                   && !hass_estimates_known (&s->k.e, round, d)
+                   && !(d == s->k.u.cpu && hass_auto_cores_sit_out (s, round))
+                   && (env->cost != HASS_COST_EQUAL
+                       || !is_closed (s, round, d))));
   return !others && env->devices[device].part_bytes > 0
          && env->farm != HASS_FARM_FUNCTION
          && hass_estimates_measured (&s->k.e, round, device);

@@ -249,6 +249,15 @@ outlasts_gpus (const HassAuto *s, const HassRound *round, gboolean *measured)
   return rate > 0 && unit_ns > left_ns + TRIED_PART * s->k.f.spent_ns;
 }
 
+gboolean
+hass_auto_cores_sit_out (const HassAuto *s, const HassRound *round)
+{
+  gboolean measured;
+  return s->k.u.cpu < s->k.u.n && few_units (&s->k.u, round)
+         && !hass_estimates_known (&s->k.e, round, s->k.u.cpu)
+         && outlasts_gpus (s, round, &measured);
+}
+
 /* Returns the number of first units for the cores while no core has finished
    any; 0: none now. Usually one for each core, all at once, as cores that ask
    one by one wait for each other. In a long round one core begins: it shows the

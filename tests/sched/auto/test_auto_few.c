@@ -63,8 +63,28 @@ late (void)
   CU_ASSERT_TRUE (first_round (CORES, 50 * CORE_NS, 1e6) < 1.1);
 }
 
+/* Where no core will help, a GPU that cuts its grants itself gets the rest in
+   one. */
+static void
+in_one (void)
+{
+  static const MiniDevice machine[]
+      = { MINI_CPU (CORES, CORE_NS), MINI_GPU (132, GPU_NS, 1e4) };
+  MiniRound r;
+  MiniFarm *farm = mini_farm_new_equal ("auto", machine, 2);
+  farm->env.element_threads = 0;
+  farm->traits[1].part_bytes = 1 << 25;
+  mini_farm_restart (farm, "auto");
+  mini_farm_run_equal (farm, 40, &r);
+  CU_ASSERT_TRUE (r.once && !r.hung);
+  CU_ASSERT_EQUAL (r.devices[1].units, 40);
+  CU_ASSERT_EQUAL (r.devices[1].bundles, 2);
+  mini_farm_free (farm);
+}
+
 HASS_TEST_SUITE (sched_auto_few,
                  { "all cores begin while no GPU is open", closed },
                  { "none begins before an open GPU has shown its rate",
                    open_or_soon },
-                 { "none waits for a GPU that is late", late })
+                 { "none waits for a GPU that is late", late },
+                 { "a GPU that is alone gets the rest in one", in_one })
