@@ -50,7 +50,7 @@ typedef struct
   GArray *sorted;
   GArray *rectangles;  /* HassRectangle: storage for the groups' layouts */
   gpointer registered; /* pages pinned for this bundle, or NULL */
-  gsize registered_bytes;
+  gsize registered_of; /* bytes of the inputs that have these pages */
   gint64 submit_ns, register_ns;
   gsize n_blocks;
   /* Time that CPU cores spent on copying and pinning for the bundle. */
@@ -70,16 +70,6 @@ typedef struct
      those of the device, where bundles take turns */
   gpointer in_stream, out_stream;
 } HassCudaSlot;
-
-/* The measured cost of one way to bring inputs in pageable memory to the
-   device. The two ways are staging (copy to pinned memory first) and pinning
-   the pages. */
-typedef struct
-{
-  /* Mean time of cores for a byte; 0: this way was not tried yet. */
-  double ns_per_byte;
-  gboolean refused;
-} HassCudaWay;
 
 /* A staged copy passes through the two halves of a pinned buffer in pieces of
    at most this many bytes. Larger pieces fill pinned memory, smaller ones are
@@ -169,8 +159,7 @@ struct HassCudaDevice
   gboolean has_epoch;
   /* When each stage last ended, in ns since the epoch. */
   double stage_end_ns[HASS_CUDA_N_STAGES];
-  HassCudaWay staged, pinned;
-  guint n_pageable; /* bundles that could be staged or pinned */
+  gboolean pins_refused; /* the driver did not pin pages of this farm */
   gboolean lost;
   HassTransfers transfers;
   HassCudaData *data; /* NULL: not open for a dataflow */
@@ -229,6 +218,8 @@ gboolean hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
 
 /* in.c: copies of inputs from the host to the device */
 gboolean hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error);
+void hass_cuda_way_took (HassCudaDevice *d, HassGpuWay way, gsize bytes,
+                         gint64 ns);
 void hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot);
 
 /* constants.c */

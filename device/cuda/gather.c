@@ -261,10 +261,6 @@ hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
       return FALSE;
     }
   if (l->adjacent && bytes >= HASS_CUDA_CHOICE_BYTES)
-    {
-      double ns = (double)(hass_clock_ns () - begin_ns) / bytes;
-      double before = d->staged.ns_per_byte;
-      d->staged.ns_per_byte = before > 0 ? 0.75 * before + 0.25 * ns : ns;
-    }
+    hass_cuda_way_took (d, HASS_GPU_STAGED, bytes, hass_clock_ns () - begin_ns);
   return TRUE;
 }

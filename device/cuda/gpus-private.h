@@ -62,6 +62,19 @@ struct HassGpuKit
   guint64 n_followed;
 };
 
+/* The ways to bring contiguous inputs in pageable memory to a GPU: copying them
+   to pinned memory first, or pinning their pages. */
+typedef enum
+{
+  HASS_GPU_STAGED,
+  HASS_GPU_PINNED,
+  HASS_GPU_WAYS
+} HassGpuWay;
+
+/* Sizes of inputs of which the cost of each way is measured: below 4, 16 and 64
+   of the least (1 MiB), and above. Several threads copy large ones. */
+#define HASS_GPU_WAY_SIZES 4
+
 typedef enum
 {
   HASS_GPU_COLD, /* not started, or its start failed */
@@ -88,6 +101,10 @@ typedef struct
   GPtrArray *kits;          /* HassGpuKit: kits that no bundle uses */
   GPtrArray *abandoned;     /* kits that kernels of a lost GPU may still use */
   double link_bytes_per_ns; /* highest measured rate; 0: none yet */
+  /* Mean time of a proxy for a byte, in ns, of all farms so far; 0: this way
+     was not tried yet with this size. */
+  double way_ns[HASS_GPU_WAYS][HASS_GPU_WAY_SIZES];
+  guint n_pageable; /* inputs that could go either way */
   /* Bytes of device memory held by kits and constants. */
   guint64 held_bytes;
   /* Bytes of device memory hass may hold, as computed at budget_ns. */

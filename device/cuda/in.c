@@ -6,9 +6,10 @@
    2. Inputs in pinned memory are copied from there: contiguous ones at once,
       scattered ones in a batch if they are large enough on average.
    3. 1 MiB or more of contiguous pageable memory: either its pages are pinned
-      for the copy or it is staged, whichever has taken less time so far; every
-      64th bundle tries the other way. The partial pages at both ends, and halos
-      in pages of a neighbouring block, are always staged.
+      for the copy or it is staged, whichever has taken less time so far, with
+      inputs of about this size; every 64th tries the other way. The partial
+   pages at both ends, and halos in pages of a neighbouring block, are always
+   staged.
    4. Scattered inputs are gathered into pinned staging by several threads,
       while the part that is gathered is being copied (gather.c).
    The tables that kernels need are copied with the first bytes.
@@ -21,7 +22,7 @@
 
 #include "hass/error.h"
 
-#define RETRY_BUNDLES 64
+#define RETRY 64
 #define PAGE_BYTES ((gsize)4096)
 #define COPY_LINE ((gsize)HASS_LAYOUT_ALIGN)
 
@@ -137,11 +138,11 @@ send_pinning (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
   if (cuda->register_host (pages, bytes) != 0)
     {
       cuda->last_error ();
-      d->pinned.refused = TRUE;
+      d->pins_refused = TRUE;
       return FALSE;
     }
   slot->registered = pages;
-  slot->registered_bytes = bytes;
+  slot->registered_of = l->input_bytes;
   slot->register_ns = hass_clock_ns () - begin_ns;
   slot->host_ns += slot->register_ns;
   d->transfers.registered_bytes += bytes;
@@ -153,9 +154,29 @@ send_pinning (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
                                        l->input_bytes, error));
 }
 
+static guint
+size_of (gsize bytes)
+{
+  guint size = 0;
+  for (bytes /= HASS_CUDA_CHOICE_BYTES;
+       bytes >= 4 && size < HASS_GPU_WAY_SIZES - 1; bytes /= 4)
+    size++;
+  return size;
+}
+
+/* Inputs of so many bytes took so long by one way. */
+void
+hass_cuda_way_took (HassCudaDevice *d, HassGpuWay way, gsize bytes, gint64 ns)
+{
+  pthread_mutex_lock (&d->gpu->lock);
+  double *mean = &d->gpu->way_ns[way][size_of (bytes)];
+  double each = (double)ns / bytes;
+  *mean = *mean > 0 ? 0.75 * *mean + 0.25 * each : MAX (each, G_MINDOUBLE);
+  pthread_mutex_unlock (&d->gpu->lock);
+}
+
 /* Unpins the pages that were pinned for the bundle, after its inputs have
-   arrived on the device, and updates the mean cost of pinning and unpinning a
-   byte. */
+   arrived on the device. */
 void
 hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot)
 {
@@ -166,26 +187,29 @@ hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot)
                   "unpin pages", NULL);
   gint64 unpin_ns = hass_clock_ns () - begin_ns;
   slot->host_ns += unpin_ns;
-  double ns = slot->register_ns + unpin_ns;
-  ns /= slot->registered_bytes;
-  double before = d->pinned.ns_per_byte;
-  d->pinned.ns_per_byte = before > 0 ? 0.75 * before + 0.25 * ns : ns;
+  hass_cuda_way_took (d, HASS_GPU_PINNED, slot->registered_of,
+                      slot->register_ns + unpin_ns);
   slot->registered = NULL;
 }
 
-/* Returns: whether to bring pageable inputs to the device by pinning their
-   pages, not by staging (copying them to pinned memory first). Each way is
-   tried once; then the one with the lower measured cost is taken, but in every
-   RETRY_BUNDLES-th bundle the other one, as costs may change. */
+/* Returns: whether to bring so many bytes of pageable inputs to the device by
+   pinning their pages, not by staging (copying them to pinned memory first).
+   Each way is tried once with each size; then the one with the lower measured
+   cost is taken, but every RETRY-th time the other one, as costs may change. */
 static gboolean
-prefer_pinning (HassCudaDevice *d)
+prefer_pinning (HassCudaDevice *d, gsize bytes)
 {
-  gboolean retry = ++d->n_pageable % RETRY_BUNDLES == 0;
-  if (d->pinned.refused)
+  guint size = size_of (bytes);
+  if (d->pins_refused)
     return FALSE;
-  if (d->staged.ns_per_byte <= 0 || d->pinned.ns_per_byte <= 0)
-    return d->staged.ns_per_byte > 0;
-  return (d->pinned.ns_per_byte < d->staged.ns_per_byte) != retry;
+  pthread_mutex_lock (&d->gpu->lock);
+  double staged_ns = d->gpu->way_ns[HASS_GPU_STAGED][size];
+  double pinned_ns = d->gpu->way_ns[HASS_GPU_PINNED][size];
+  gboolean retry = ++d->gpu->n_pageable % RETRY == 0;
+  pthread_mutex_unlock (&d->gpu->lock);
+  if (staged_ns <= 0 || pinned_ns <= 0)
+    return staged_ns > 0;
+  return (pinned_ns < staged_ns) != retry;
 }
 
 /* -- A group ------------------------------------------------------------ */
@@ -236,7 +260,7 @@ send_group (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
                              : send_each (d, slot, group, error));
     }
   if (l->adjacent && l->input_bytes >= HASS_CUDA_CHOICE_BYTES
-      && prefer_pinning (d))
+      && prefer_pinning (d, l->input_bytes))
     {
       if (send_pinning (d, slot, group, &inner))
         return TRUE;

@@ -364,6 +364,45 @@ pinned_for_copy (void)
   g_free (out);
 }
 
+/* Runs two bundles of such inputs. Returns: how many of all so far pinned their
+   pages. */
+static guint
+two_bundles (Rig *r, guint8 *in, guint8 *out, gsize bytes)
+{
+  for (guint i = 0; i < 2; i++)
+    {
+      HassBlock b = rig_block (in, out, bytes);
+      memset (out, 0, bytes);
+      rig_run (r, &b, 1);
+      CU_ASSERT_TRUE (rig_is_shifted (out, in, bytes));
+    }
+  return fake_cudart_counts ().calls[FAKE_REGISTER];
+}
+
+/* Which way is faster depends on the size, so each is tried with each; the next
+   farm knows. */
+static void
+ways_by_size (void)
+{
+  enum
+  {
+    SMALL = 1 << 20,
+    LARGE = 20 << 20
+  };
+  Rig r;
+  guint8 *in = g_malloc (LARGE), *out = g_malloc (LARGE);
+  rig_fill (in, LARGE, 5);
+  rig_init (&r, &(FakePlan){ 0 }, &rig_shifts);
+  CU_ASSERT_EQUAL (two_bundles (&r, in, out, SMALL), 1);
+  CU_ASSERT_EQUAL (two_bundles (&r, in, out, LARGE), 2);
+  r.device->ops->close (r.device);
+  CU_ASSERT_TRUE_FATAL (r.device->ops->open (r.device, &r.farm, NULL));
+  CU_ASSERT_NOT_EQUAL (two_bundles (&r, in, out, LARGE), 3);
+  rig_clear (&r);
+  g_free (in);
+  g_free (out);
+}
+
 /* A driver that does not pin: all is staged. */
 static void
 never_pinned (void)
@@ -457,4 +496,5 @@ HASS_TEST_SUITE (
       direct_each },
     { "large copies take turns, small ones do not", in_turn },
     { "large stretches are pinned for the copy, or staged", pinned_for_copy },
-    { "where nothing can be pinned all is staged", never_pinned })
+    { "where nothing can be pinned all is staged", never_pinned },
+    { "how large stretches go is learned by their size", ways_by_size })
