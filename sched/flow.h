@@ -146,7 +146,10 @@ typedef struct
  *   cores are copied home before one takes the task.
  * @HASS_FLOW_IF_HOME: a core takes it if its data are at home already. Of a
  *   device the same as @HASS_FLOW_TAKE.
- * @HASS_FLOW_LEAVE: it does not.
+ * @HASS_FLOW_LEAVE: it does not. If each worker leaves all that it finds while
+ *   nothing is in flight, no device that can compute a task is being opened and
+ *   the build callback has returned or waits, nothing would change the answers:
+ *   the dataflow ends with HASS_ERROR_STRATEGY.
  */
 typedef enum
 {

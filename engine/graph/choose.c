@@ -12,25 +12,31 @@
 /* Tasks that a device could begin among which it chooses. A guess: fewer, and
    more is copied; more, and it takes tasks of lower priority. */
 #define FEW 8
-/* Tasks of a queue that a core looks at. A guess: fewer, and it misses one;
-   more, and others wait for the lock. */
-#define MOST_LOOKED 64
 
 /* -- Questions ----------------------------------------------------------- */
 
-static HassFlowAnswer
-ask_locked (HassChoice *c, const HassFlowTask *task, HassFlowVerdict *verdict)
+/* Asks the strategy whether the worker takes a task. What a device leaves to
+   another one counts as held by that one. */
+HassFlowAnswer
+hass_choice_ask_locked (HassChoice *c, const HassFlowTask *task,
+                        HassFlowVerdict *verdict)
 {
   const HassStrategy *s = c->graph->job->strategy;
-  return s->ops->suits
-             ? s->ops->suits (s->self, &c->state, c->asker, task, verdict)
-             : HASS_FLOW_TAKE;
+  if (!s->ops->suits)
+    return HASS_FLOW_TAKE;
+  HassFlowAnswer answer
+      = s->ops->suits (s->self, &c->state, c->asker, task, verdict);
+  gint other = (gint)verdict->left_to - 1;
+  if (answer == HASS_FLOW_LEAVE && c->asker >= 0 && other >= 0
+      && other != c->asker && (guint)other < c->state.n_devices)
+    c->held_ns[other] += c->state.task_ns (&c->state, other);
+  return answer;
 }
 
 /* The @n-th queue that the worker looks into. Returns: its tasks, maybe none;
    NULL: it looks into no more. */
-static GArray *
-queue_locked (HassChoice *c, guint n, HassFlowLook *look)
+GArray *
+hass_choice_queue_locked (HassChoice *c, guint n, HassFlowLook *look)
 {
   const HassStrategy *s = c->graph->job->strategy;
   *look = (HassFlowLook){ .queue = 0 };
@@ -76,7 +82,7 @@ core_takes_locked (HassChoice *c, HassGraphTask *task, guint *n_wanted)
   HassPlaces *away;
   if (!shown.cores)
     return FALSE;
-  HassFlowAnswer answer = ask_locked (c, &shown, &verdict);
+  HassFlowAnswer answer = hass_choice_ask_locked (c, &shown, &verdict);
   if (answer == HASS_FLOW_LEAVE)
     return FALSE;
   /* If no device that counts can compute it, its data come. */
@@ -102,8 +108,9 @@ for_core_locked (HassGraph *graph, guint *queue, gboolean *news,
   review_locked (graph);
   hass_choice_begin_locked (&c, graph, HASS_FLOW_CORES);
   const GArray *heap;
-  for (guint k = 0; found < 0 && (heap = queue_locked (&c, k, &look)); k++)
-    for (guint i = 0; i < MIN (heap->len, MOST_LOOKED) && found < 0; i++)
+  for (guint k = 0;
+       found < 0 && (heap = hass_choice_queue_locked (&c, k, &look)); k++)
+    for (guint i = 0; i < MIN (heap->len, HASS_MOST_LOOKED) && found < 0; i++)
       {
         guint at = look.from_end ? heap->len - 1 - i : i;
         guint32 t = g_array_index (heap, HassRanked, at).task;
@@ -206,13 +213,8 @@ static gboolean
 device_takes_locked (HassChoice *c, const HassFlowTask *task, double *score)
 {
   HassFlowVerdict verdict = { .score = 0 };
-  if (ask_locked (c, task, &verdict) == HASS_FLOW_LEAVE)
-    {
-      gint other = (gint)verdict.left_to - 1;
-      if (other >= 0 && other != c->asker && (guint)other < c->state.n_devices)
-        c->held_ns[other] += c->state.task_ns (&c->state, other);
-      return FALSE;
-    }
+  if (hass_choice_ask_locked (c, task, &verdict) == HASS_FLOW_LEAVE)
+    return FALSE;
   hass_choice_look_at_data_locked (c);
   if (c->away)
     hass_place_want_locked (c->graph, c->away);
@@ -263,7 +265,7 @@ hass_place_choose_locked (HassGraph *graph, const HassGraphDevice *device,
     return NULL;
   review_locked (graph);
   hass_choice_begin_locked (&c, graph, (gint)device->index);
-  for (guint k = 0; (heap = queue_locked (&c, k, &look)); k++)
+  for (guint k = 0; (heap = hass_choice_queue_locked (&c, k, &look)); k++)
     {
       gboolean poisoned;
       gint i = look_through_locked (&c, heap, look.from_end, &poisoned);

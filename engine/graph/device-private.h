@@ -76,6 +76,7 @@ struct HassServing
   gint64 last_end_ns; /* of a computation */
   GError *gone;       /* why the device is given up; NULL: it is not */
   gboolean lost;      /* its memory must not be freed */
+  gboolean busy;      /* it counts in HassPlacing.n_busy */
   GArray *ended;      /* HassLanded: to be looked at */
   GArray *asides;     /* HassAside: free memory */
   /* virtual time: of the tasks that begin to compute */
@@ -94,6 +95,8 @@ HassFlight *hass_flight_new (HassServing *s, HassFlightKind kind);
 void hass_flight_free (gpointer flight);
 void hass_serving_count (HassServing *s, gboolean failed, const GError *error);
 gboolean hass_serving_is_lost (HassServing *s);
+void hass_serving_begin_locked (HassServing *s);
+gboolean hass_serving_rest (HassServing *s);
 gboolean hass_serving_wait (HassServing *s, gint64 timeout_ns,
                             HassLanded *ended);
 

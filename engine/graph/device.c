@@ -46,6 +46,8 @@ take_one (HassServing *s)
   HassReserve reserve
       = task ? hass_device_reserve_locked (s->graph, device, task, &s->gone)
              : HASS_RESERVE_LATER;
+  if (task || back->len > 0)
+    hass_serving_begin_locked (s);
   if (task)
     {
       guint32 t = hass_task_index (s->graph, task);

@@ -175,10 +175,12 @@ hass_graph_lost (HassJob *job, guint d)
   HassPlacing *placing = graph->placing;
   g_autoptr (GArray) others = g_array_new (FALSE, FALSE, sizeof (guint32));
   pthread_mutex_lock (&placing->lock);
+  atomic_fetch_add_explicit (&placing->n_busy, 1, memory_order_seq_cst);
   hass_placing_device (graph, d)->state = HASS_GRAPH_DEVICE_LOST;
   hass_place_turn_away_locked (graph, others);
   pthread_mutex_unlock (&placing->lock);
   hass_place_hand_out (graph, graph->n_queues, others);
+  atomic_fetch_sub_explicit (&placing->n_busy, 1, memory_order_seq_cst);
 }
 
 /* -- Success ------------------------------------------------------------ */

@@ -266,7 +266,10 @@ hass_device_leave_one (HassServing *s)
       s->device->going_bytes += hass_data_bytes (p->data);
     }
   if (p)
-    p->listed = FALSE;
+    {
+      p->listed = FALSE;
+      hass_serving_begin_locked (s);
+    }
   pthread_mutex_unlock (&s->placing->lock);
   if (useless)
     return hass_place_drop (s->graph, s->worker, useless);

@@ -75,3 +75,29 @@ hass_serving_is_lost (HassServing *s)
     g_array_append_val (s->ended, ended);
   return s->lost;
 }
+
+/* -- Rest ---------------------------------------------------------------- */
+
+/* The proxy gets something to do: see left.c. */
+void
+hass_serving_begin_locked (HassServing *s)
+{
+  if (!s->busy)
+    atomic_fetch_add_explicit (&s->placing->n_busy, 1, memory_order_seq_cst);
+  s->busy = TRUE;
+}
+
+/* The proxy finds nothing to do: if no tasks and no operations are left to it,
+   it has nothing in hand. Returns: TRUE if that is new, so that other threads
+   should look whether any worker takes the tasks that wait. */
+gboolean
+hass_serving_rest (HassServing *s)
+{
+  if (!s->busy || g_hash_table_size (s->flights) > 0
+      || s->device->taken->len > 0 || s->n_leaving > 0)
+    return FALSE;
+  s->busy = FALSE;
+  /* Sequentially consistent, as are the reads in left.c. */
+  atomic_fetch_sub_explicit (&s->placing->n_busy, 1, memory_order_seq_cst);
+  return TRUE;
+}

@@ -55,6 +55,8 @@ typedef struct
   HassTaskQueue queue;
   /* tasks that it has ended; written by the worker, read by all */
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 n_ended;
+  /* it looks for a task, or computes, on a machine with devices; likewise */
+  _Atomic gboolean busy;
   /* such tasks that are not in @n_ended yet, by the worker as is what follows
    */
   _Alignas(HASS_CACHE_LINE) guint64 n_unsaid;
@@ -126,6 +128,8 @@ struct HassGraph
   _Atomic gboolean ranked;    /* priorities matter */
   _Atomic guint caller_waits; /* 1 + HassGraphWait; 0: it does not wait */
   _Atomic guint n_failures;
+  /* the calling thread sleeps until a core is not busy any more, see left.c */
+  _Atomic gboolean awaits_rest;
   gboolean tells_submitted; /* and of submitted ones */
   /* [most], as HassComputed.after, by the thread that makes the task ready,
      before others see it; NULL: no listener wants to be told of computed
@@ -292,6 +296,11 @@ void hass_graph_store (HassJob *job, gint64 makespan_ns);
 void hass_task_ready (HassGraph *graph, guint worker, HassGraphTask *task);
 guint hass_graph_find (HassGraph *graph, guint worker, guint32 *tasks);
 gboolean hass_graph_any (HassGraph *graph);
+
+/* left.c: the worker's thread; the calling thread. */
+void hass_graph_set_busy (HassGraph *graph, guint worker, gboolean busy);
+void hass_graph_found_none (HassGraph *graph, guint worker);
+void hass_graph_look_left (HassGraph *graph);
 
 /* outlook.c: the calling thread, while no task runs. */
 void hass_outlook_forget (HassGraph *graph);

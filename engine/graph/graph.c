@@ -336,9 +336,11 @@ graph_is_idle (HassJob *job)
 static gboolean
 graph_has_work (HassJob *job, gboolean caller, guint others)
 {
-  (void)caller;
   (void)others;
-  return hass_graph_any (job->flow);
+  gboolean any = hass_graph_any (job->flow);
+  if (caller && !any)
+    hass_graph_look_left (job->flow);
+  return any;
 }
 
 const HassSourceOps hass_graph_ops = { .create = graph_create,

@@ -18,7 +18,8 @@
       copied home, not before a part of that. While times are unknown, tasks
       count (predict.c). Of the first few tasks that a device may take it takes
       the one with the lowest score. A device that is not open yet counts among
-      them if it says that it opens soon, until it is late (soon_ns).
+      them if it says that it opens soon, until it is late (soon_ns). If all
+      workers leave what waits, the dataflow ends (left.c).
    3. Early end. A task on a device that changes one datum ends in two steps.
       When its kernels have ended, what waits for the datum may begin. It is
       settled when the datum has come home: then what waits for data that it has
@@ -180,6 +181,9 @@ struct HassPlacing
   GPtrArray *codelets;      /* HassCodeletState that devices can compute */
   gboolean runs_again;      /* a recorded graph that has run before */
   gboolean news;            /* a device has got a datum to be copied home */
+  /* threads other than cores that may have tasks in hand, see left.c; raised
+     under the lock */
+  _Atomic guint n_busy;
 };
 
 /* placing.c */
@@ -272,7 +276,16 @@ gint64 hass_place_again_ns (HassJob *job);
 /* For tests, before a dataflow begins. */
 extern gint64 hass_place_late_ns;
 
+/* Tasks of a queue that a core looks at. A guess: fewer, and it misses one;
+   more, and others wait for the lock. */
+#define HASS_MOST_LOOKED 64
+
 /* choose.c */
+GArray *hass_choice_queue_locked (HassChoice *choice, guint n,
+                                  HassFlowLook *look);
+HassFlowAnswer hass_choice_ask_locked (HassChoice *choice,
+                                       const HassFlowTask *task,
+                                       HassFlowVerdict *verdict);
 HassGraphTask *hass_place_choose_locked (HassGraph *graph,
                                          const HassGraphDevice *device,
                                          GArray *for_cores);

@@ -329,9 +329,11 @@ hass_graph_work (HassJob *job, HassWorker *worker)
   HassGraph *graph = job->flow;
   HassGraphWorker *w = &graph->workers[worker->index];
   guint32 taken[HASS_MOST_TAKEN];
+  hass_graph_set_busy (graph, worker->index, TRUE);
   guint n = hass_graph_find (graph, worker->index, taken);
   if (n == 0)
     {
+      hass_graph_found_none (graph, worker->index);
       gboolean was_busy = w->idle_since_ns == 0;
       hass_graph_idle (graph, worker->index);
       if (was_busy
@@ -356,6 +358,7 @@ hass_graph_work (HassJob *job, HassWorker *worker)
   last = job->engine->now (job);
   w->busy_ns += last - begin + hass_worker_take_helped (worker);
   worker->now_ns = last;
+  hass_graph_set_busy (graph, worker->index, FALSE);
   hass_job_check_deadline (job, last);
   return TRUE;
 }
@@ -423,6 +426,8 @@ hass_graph_begin_task (HassJob *job, HassWorker *worker, gboolean look,
       w->own = hand.own;
     }
   hass_graph_idle (graph, worker->index);
+  if (look)
+    hass_graph_look_left (graph);
   return NULL;
 }
 

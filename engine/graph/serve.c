@@ -107,6 +107,11 @@ serve (HassServing *s, const _Atomic gboolean *over)
           hass_event_cancel (&s->job->event);
           return;
         }
+      else if (hass_serving_rest (s))
+        {
+          hass_event_cancel (&s->job->event);
+          s->job->engine->changed (s->job);
+        }
       else
         hass_event_wait (&s->job->event, epoch, -1);
     }
@@ -160,6 +165,7 @@ hass_serving_new (HassJob *job, guint d)
   s->most_computing = MAX (device->ops->most_computing (device->device), 1);
   s->ahead = 2 * s->most_computing;
   pthread_mutex_lock (&s->placing->lock);
+  hass_serving_begin_locked (s);
   device->state = HASS_GRAPH_DEVICE_OPEN;
   pthread_mutex_unlock (&s->placing->lock);
   return s;
@@ -168,6 +174,10 @@ hass_serving_new (HassJob *job, guint d)
 void
 hass_serving_free (HassServing *s)
 {
+  HassJob *job = s->job;
+  pthread_mutex_lock (&s->placing->lock);
+  hass_serving_begin_locked (s);
+  pthread_mutex_unlock (&s->placing->lock);
   if (s->gone)
     {
       drain (s);
@@ -185,8 +195,10 @@ hass_serving_free (HassServing *s)
     }
   hass_mover_finish (s->mover);
   hass_mover_free (s->mover);
+  atomic_fetch_sub_explicit (&s->placing->n_busy, 1, memory_order_seq_cst);
   hass_serving_clear (s);
   g_free (s);
+  job->engine->changed (job);
 }
 
 void
@@ -206,7 +218,7 @@ hass_serving_step (HassServing **serving)
   gboolean any = advance (s);
   any |= g_hash_table_size (s->flights) > 0 && wait_for_end (s, 0);
   if (!s->gone)
-    return any;
+    return any || hass_serving_rest (s);
   hass_serving_free (s);
   *serving = NULL;
   return TRUE;

@@ -8,9 +8,10 @@
    so that the pipeline's rules for liveness apply (engine/stream/ask.c). As
    there. */
 #define WAKE_NS 5000000
-/* A run in which the clock has gone on so often without an event is stopped: by
-   the strategy of a dataflow each worker leaves a task. In a pipeline it would
-   be a mistake of the library. */
+/* A run in which the clock has gone on so often without an event is stopped.
+   Pipelines overrule their strategy before, and dataflows end before
+   (engine/graph/left.c), unless a strategy's answers change without an event.
+ */
 #define MOST_WAKES 1000
 
 /* Serves the next event. Returns: FALSE if there is none and nothing is left to
