@@ -62,7 +62,10 @@ hass_device_copy_home (HassServing *s, HassPlaces *p, HassTogether *with)
                         .to_host = TRUE };
   if (f->aside
       && s->device->ops->copy (s->device->device, f->ticket, &copy, &error))
-    return;
+    {
+      hass_flight_given (s, f);
+      return;
+    }
   if (!hass_serving_is_lost (s))
     hass_serving_count (s, TRUE, error);
   g_clear_error (&error);

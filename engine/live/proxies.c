@@ -109,10 +109,11 @@ serve (HassProxy *p)
   if (!open_device (p))
     return;
   if (p->job->source->serve)
-    p->job->source->serve (p->job, p->d, &p->live->over);
+    p->closed = p->job->source->serve (p->job, p->d, &p->live->over);
   else
     hass_proxy_serve (p);
-  p->ops.close (p->device);
+  if (!p->closed)
+    p->ops.close (p->device);
   if (p->ops.transfers)
     p->ops.transfers (p->device, &p->job->totals[p->d].transfers);
 }
