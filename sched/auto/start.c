@@ -28,6 +28,10 @@
    time is no longer expected. A guess: more, and cores wait for one that never
    opens. */
 #define OVERDUE 2
+/* In a round that is not long cores wait for a GPU that is predicted to open
+   within this part of a unit's time: they lose as much at most, and may lose
+   the rest if they begin another unit. A guess. */
+#define SOON_PART 0.5
 /* Before a core has finished a unit, one is assumed to take a core at most as
    long as a filled GPU needs for CORE_TIMES of them. A guess: GPUs are 2 to
    1000 times as fast as a core. More, and cores are tried late; less, and a
@@ -43,8 +47,8 @@
    driver to start. */
 #define SOON_NS 1e7
 /* A core's first unit is begun although it might end last if that takes at most
-   this fraction of the time of all rounds so far. A guess: less tries cores
-   later, more loses more if they are slow. */
+   this fraction of the time of all rounds and runs so far. A guess: less tries
+   cores later, more loses more if they are slow. */
 #define TRIED_PART 0.1
 /* All cores may wait for a GPU, in all of a round, for this fraction of the
    time that they alone would need for the rest of it. A guess: more costs more
@@ -226,6 +230,18 @@ shows_within (const HassAuto *s, const HassRound *round)
   return ns;
 }
 
+/* Returns the time of the rounds so far, in ns, and about that of the earlier
+   runs in which no core was tried, at the rate of the GPUs. */
+static double
+spent_ns (const HassAuto *s, const HassRound *round, double rate)
+{
+  const HassProfileRate *profile = s->k.u.env->profile;
+  guint runs = 0;
+  for (guint d = 0; d < s->k.u.n && profile; d++)
+    runs = MAX (runs, profile[d].runs);
+  return s->k.f.spent_ns + runs * hass_round_total_work (round) / rate;
+}
+
 /* Returns TRUE if one unit on a core may take longer than the measured GPUs
    need for all that waits, and for more than little of the time that has
    passed; sets whether there is such a GPU. */
@@ -246,7 +262,7 @@ outlasts_gpus (const HassAuto *s, const HassRound *round, gboolean *measured)
       }
   *measured = rate > 0;
   double left_ns = MAX (fill_ns, u->work * hass_round_waiting (round) / rate);
-  return rate > 0 && unit_ns > left_ns + TRIED_PART * s->k.f.spent_ns;
+  return rate > 0 && unit_ns > left_ns + TRIED_PART * spent_ns (s, round, rate);
 }
 
 gboolean
@@ -338,9 +354,13 @@ hass_auto_long_unit (HassAuto *s, const HassRound *round, double unit_ns,
       && (busy || may_wait (s, WAIT_PART * cpu_ns, grant)))
     return 0;
   s->why = "until a GPU is open that soon will be, because units are long";
-  double soon_ns = busy ? LONGER * unit_ns : WAIT_PART * cpu_ns;
-  if (is_long (s, round) && opens_within (s, round, soon_ns, unit_ns)
-      && (busy || may_wait (s, WAIT_PART * cpu_ns, grant)))
+  gboolean many = is_long (s, round);
+  double most_ns = many ? WAIT_PART * cpu_ns : 2 * SOON_PART * unit_ns;
+  double soon_ns = !many  ? SOON_PART * unit_ns
+                   : busy ? LONGER * unit_ns
+                          : WAIT_PART * cpu_ns;
+  if (opens_within (s, round, soon_ns, unit_ns)
+      && ((many && busy) || may_wait (s, most_ns, grant)))
     return 0;
   s->why = "one unit, because units are long and a GPU is not measured yet";
   return 1;

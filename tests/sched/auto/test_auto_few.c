@@ -56,6 +56,14 @@ open_or_soon (void)
       CU_ASSERT_TRUE (first_round (units, opens_ns, opens_ns) < 0.4);
 }
 
+/* A core that is free waits for a GPU that soon is open, but not for long. */
+static void
+next_unit (void)
+{
+  CU_ASSERT_TRUE (first_round (64, 1.25 * CORE_NS, 1.25 * CORE_NS) < 1.6);
+  CU_ASSERT_TRUE (first_round (64, 9 * CORE_NS, 1.25 * CORE_NS) < 5.1);
+}
+
 /* It was said to open soon, but does not: cores wait for a short time. */
 static void
 late (void)
@@ -82,9 +90,33 @@ in_one (void)
   mini_farm_free (farm);
 }
 
+/* Cores are not tried in many runs, but once it costs little beside those. */
+static void
+tried_late (void)
+{
+  static const MiniDevice machine[]
+      = { MINI_CPU (CORES, 2 * GPU_NS), MINI_GPU (132, GPU_NS, 1e4) };
+  for (guint runs = 1; runs <= 100; runs *= 10)
+    {
+      HassProfileRate rates[]
+          = { { .runs = 0 }, { .work_per_ns = 1 / GPU_NS, .runs = runs } };
+      MiniRound r;
+      MiniFarm *farm = mini_farm_new_equal ("auto", machine, 2);
+      farm->env.element_threads = 0;
+      farm->env.profile = rates;
+      mini_farm_restart (farm, "auto");
+      mini_farm_run_equal (farm, CORES, &r);
+      CU_ASSERT_TRUE (r.once && !r.hung);
+      CU_ASSERT_EQUAL (r.devices[0].units > 0, runs == 100);
+      mini_farm_free (farm);
+    }
+}
+
 HASS_TEST_SUITE (sched_auto_few,
                  { "all cores begin while no GPU is open", closed },
                  { "none begins before an open GPU has shown its rate",
                    open_or_soon },
+                 { "a free core waits for a GPU that soon is open", next_unit },
                  { "none waits for a GPU that is late", late },
+                 { "cores are tried when that costs little", tried_late },
                  { "a GPU that is alone gets the rest in one", in_one })
