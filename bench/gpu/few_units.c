@@ -47,8 +47,8 @@ typedef struct
 typedef struct
 {
   const Spec *spec;
-  gsize unit_bytes, result_bytes;
-  guint8 *inputs, *results, *expected; /* [MAX (n, CALIBRATED_UNITS)] */
+  gsize result_bytes;                  /* of a unit */
+  guint8 *inputs, *results, *expected; /* [spec->n] */
 } Units;
 
 static FarmResult
@@ -92,12 +92,9 @@ run_spec (const char *text)
       != 8)
     return 2;
   gsize bytes = s.kib * KIB, result = bytes / WORDS_SUMMED;
-  Units u = { &s,
-              bytes,
-              result,
-              pages_new (s.n * bytes, FALSE),
-              pages_new (s.n * result, FALSE),
-              pages_new (s.n * result, FALSE) };
+  Units u
+      = { &s, result, pages_new (s.n * bytes, FALSE),
+          pages_new (s.n * result, FALSE), pages_new (s.n * result, FALSE) };
   const TokenSteps steps = token_steps (s.kib, s.n_steps, 1);
   const FarmSettings opening = { "opening", NULL, FALSE, s.n_gpus, 0 };
   token_steps_fill (&steps, s.n, u.inputs, u.expected);
@@ -265,8 +262,7 @@ few_units_main (const GpuBenchOptions *options)
       "opened them, and later runs.\n\n"
       "| ratio | reached | units | cores alone | first: GPU alone | default | "
       "GPU | best | opened: GPU alone | default | GPU | best | later: GPU "
-      "alone "
-      "| default | GPU | best |\n"
+      "alone | default | GPU | best |\n"
       "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
       spec.kib, core_s * 1e3, spec.n_steps, rounds);
   for (guint i = 0; i < (ratio ? 1 : G_N_ELEMENTS (ratios)); i++)

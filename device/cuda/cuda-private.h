@@ -15,12 +15,6 @@
 
 #define HASS_CUDA_SLOTS 4
 
-/* A contiguous stretch of pageable input smaller than this (1 MiB) is always
-   staged, that is, copied into pinned memory first. For larger ones staging
-   competes with pinning the pages themselves, whose fixed cost a small stretch
-   does not repay. */
-#define HASS_CUDA_CHOICE_BYTES ((gsize)1 << 20)
-
 typedef struct HassCudaDevice HassCudaDevice;
 
 /* A group: the blocks of one bundle that have the same GPU worker. In a
@@ -218,8 +212,6 @@ gboolean hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
 
 /* in.c: copies of inputs from the host to the device */
 gboolean hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error);
-void hass_cuda_way_took (HassCudaDevice *d, HassGpuWay way, gsize bytes,
-                         gint64 ns);
 void hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot);
 
 /* constants.c */

@@ -260,7 +260,8 @@ hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
       g_propagate_error (error, g->error);
       return FALSE;
     }
-  if (l->adjacent && bytes >= HASS_CUDA_CHOICE_BYTES)
-    hass_cuda_way_took (d, HASS_GPU_STAGED, bytes, hass_clock_ns () - begin_ns);
+  if (l->adjacent && bytes >= HASS_GPU_CHOICE_BYTES)
+    hass_gpu_way_took (d->gpu, HASS_GPU_STAGED, bytes,
+                       hass_clock_ns () - begin_ns);
   return TRUE;
 }

@@ -62,6 +62,12 @@ struct HassGpuKit
   guint64 n_followed;
 };
 
+/* A contiguous stretch of pageable input smaller than this (1 MiB) is always
+   staged, that is, copied into pinned memory first. For larger ones staging
+   competes with pinning the pages themselves, whose fixed cost a small stretch
+   does not repay. */
+#define HASS_GPU_CHOICE_BYTES ((gsize)1 << 20)
+
 /* The ways to bring contiguous inputs in pageable memory to a GPU: copying them
    to pinned memory first, or pinning their pages. */
 typedef enum
@@ -72,7 +78,7 @@ typedef enum
 } HassGpuWay;
 
 /* Sizes of inputs of which the cost of each way is measured: below 4, 16 and 64
-   of the least (1 MiB), and above. Several threads copy large ones. */
+   HASS_GPU_CHOICE_BYTES, and above. Several threads copy large ones. */
 #define HASS_GPU_WAY_SIZES 4
 
 typedef enum
@@ -180,6 +186,8 @@ void hass_gpu_free (HassGpu *gpu);
 gboolean hass_gpu_take_budget (HassGpu *gpu, gsize bytes, guint64 budget,
                                GError **error);
 void hass_gpu_give_budget_back (HassGpu *gpu, gsize bytes);
+void hass_gpu_way_took (HassGpu *gpu, HassGpuWay way, gsize bytes, gint64 ns);
+gboolean hass_gpu_prefers_pinning (HassGpu *gpu, gsize bytes);
 
 HassGpuKit *hass_gpu_kit_take (HassGpu *gpu, GError **error);
 void hass_gpu_kit_return (HassGpu *gpu, HassGpuKit *kit);

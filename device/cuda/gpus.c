@@ -9,6 +9,9 @@
 
 #define SMALL_BYTES ((gsize)64 << 10)
 #define LARGE_BYTES ((gsize)1 << 20)
+/* Each so manyth stretch of pageable input goes the way that has taken longer,
+   as that may change. */
+#define RETRY 64
 
 /* -- A GPU --------------------------------------------------------------- */
 
@@ -293,4 +296,44 @@ hass_gpu_kit_links (HassGpu *gpu, HassGpuKit *kit, GError **error)
                             "make a stream", error))
       return FALSE;
   return TRUE;
+}
+
+/* -- Pageable input ------------------------------------------------------ */
+
+static guint
+size_of (gsize bytes)
+{
+  guint size = 0;
+  for (bytes /= HASS_GPU_CHOICE_BYTES;
+       bytes >= 4 && size < HASS_GPU_WAY_SIZES - 1; bytes /= 4)
+    size++;
+  return size;
+}
+
+/* So many bytes took so long by one way. */
+void
+hass_gpu_way_took (HassGpu *gpu, HassGpuWay way, gsize bytes, gint64 ns)
+{
+  pthread_mutex_lock (&gpu->lock);
+  double *mean = &gpu->way_ns[way][size_of (bytes)];
+  double each = (double)ns / bytes;
+  *mean = *mean > 0 ? 0.75 * *mean + 0.25 * each : MAX (each, G_MINDOUBLE);
+  pthread_mutex_unlock (&gpu->lock);
+}
+
+/* Returns: whether to bring so many bytes to the GPU by pinning their pages,
+   not by staging. Each way is tried once with each size; then the one is taken
+   that took less time, but every RETRY-th time the other. */
+gboolean
+hass_gpu_prefers_pinning (HassGpu *gpu, gsize bytes)
+{
+  guint size = size_of (bytes);
+  pthread_mutex_lock (&gpu->lock);
+  double staged_ns = gpu->way_ns[HASS_GPU_STAGED][size];
+  double pinned_ns = gpu->way_ns[HASS_GPU_PINNED][size];
+  gboolean retry = ++gpu->n_pageable % RETRY == 0;
+  pthread_mutex_unlock (&gpu->lock);
+  if (staged_ns <= 0 || pinned_ns <= 0)
+    return staged_ns > 0;
+  return (pinned_ns < staged_ns) != retry;
 }

@@ -22,7 +22,6 @@
 
 #include "hass/error.h"
 
-#define RETRY 64
 #define PAGE_BYTES ((gsize)4096)
 #define COPY_LINE ((gsize)HASS_LAYOUT_ALIGN)
 
@@ -154,27 +153,6 @@ send_pinning (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
                                        l->input_bytes, error));
 }
 
-static guint
-size_of (gsize bytes)
-{
-  guint size = 0;
-  for (bytes /= HASS_CUDA_CHOICE_BYTES;
-       bytes >= 4 && size < HASS_GPU_WAY_SIZES - 1; bytes /= 4)
-    size++;
-  return size;
-}
-
-/* Inputs of so many bytes took so long by one way. */
-void
-hass_cuda_way_took (HassCudaDevice *d, HassGpuWay way, gsize bytes, gint64 ns)
-{
-  pthread_mutex_lock (&d->gpu->lock);
-  double *mean = &d->gpu->way_ns[way][size_of (bytes)];
-  double each = (double)ns / bytes;
-  *mean = *mean > 0 ? 0.75 * *mean + 0.25 * each : MAX (each, G_MINDOUBLE);
-  pthread_mutex_unlock (&d->gpu->lock);
-}
-
 /* Unpins the pages that were pinned for the bundle, after its inputs have
    arrived on the device. */
 void
@@ -187,29 +165,9 @@ hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot)
                   "unpin pages", NULL);
   gint64 unpin_ns = hass_clock_ns () - begin_ns;
   slot->host_ns += unpin_ns;
-  hass_cuda_way_took (d, HASS_GPU_PINNED, slot->registered_of,
-                      slot->register_ns + unpin_ns);
+  hass_gpu_way_took (d->gpu, HASS_GPU_PINNED, slot->registered_of,
+                     slot->register_ns + unpin_ns);
   slot->registered = NULL;
-}
-
-/* Returns: whether to bring so many bytes of pageable inputs to the device by
-   pinning their pages, not by staging (copying them to pinned memory first).
-   Each way is tried once with each size; then the one with the lower measured
-   cost is taken, but every RETRY-th time the other one, as costs may change. */
-static gboolean
-prefer_pinning (HassCudaDevice *d, gsize bytes)
-{
-  guint size = size_of (bytes);
-  if (d->pins_refused)
-    return FALSE;
-  pthread_mutex_lock (&d->gpu->lock);
-  double staged_ns = d->gpu->way_ns[HASS_GPU_STAGED][size];
-  double pinned_ns = d->gpu->way_ns[HASS_GPU_PINNED][size];
-  gboolean retry = ++d->gpu->n_pageable % RETRY == 0;
-  pthread_mutex_unlock (&d->gpu->lock);
-  if (staged_ns <= 0 || pinned_ns <= 0)
-    return staged_ns > 0;
-  return (pinned_ns < staged_ns) != retry;
 }
 
 /* -- A group ------------------------------------------------------------ */
@@ -259,8 +217,8 @@ send_group (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
              && (l->adjacent ? send_lines (d, slot, group, error)
                              : send_each (d, slot, group, error));
     }
-  if (l->adjacent && l->input_bytes >= HASS_CUDA_CHOICE_BYTES
-      && prefer_pinning (d, l->input_bytes))
+  if (l->adjacent && l->input_bytes >= HASS_GPU_CHOICE_BYTES && !d->pins_refused
+      && hass_gpu_prefers_pinning (d->gpu, l->input_bytes))
     {
       if (send_pinning (d, slot, group, &inner))
         return TRUE;
