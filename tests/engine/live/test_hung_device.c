@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hung_device.c: a device that does not look at bundle_deadline_ms, and
    whose bundle never ends, is given up by the engine: its units are computed
-   elsewhere. Thread safety: one thread, beside the engine's and the
-   stand-ins'. */
+   elsewhere.
+   Thread safety: one thread, beside the engine's and the stand-ins'. */
 #include <string.h>
 
 #include "hass_test.h"
@@ -14,10 +14,14 @@ static const HassFarmKind kinds[]
         HASS_FARM_FUNCTION };
 
 /* A farm on cores, unless @alone, and on two devices, of which the first hangs
-   with bundle @hang_at. Returns: what it counted. */
+   with bundle @hang_at. Alone the other must not be late on a machine that is
+   busy, as the farm would fail. Returns: what the first counted. */
 static StandInCounts
 run (HassFarmKind kind, guint depth, guint hang_at, gboolean alone)
 {
+  gint64 deadline_ms = alone ? 1000 : 20;
+  g_autofree char *message = g_strdup_printf (
+      "gpu0: a bundle took longer than %" G_GINT64_FORMAT " ms", deadline_ms);
   Trial t = { .kind = kind,
               .strategy = alone ? "gpu-only" : "auto",
               .n_cores = 2,
@@ -27,7 +31,7 @@ run (HassFarmKind kind, guint depth, guint hang_at, gboolean alone)
               .most_elements = 20,
               .collect = TRUE,
               .gpu_only = alone,
-              .bundle_deadline_ms = 20,
+              .bundle_deadline_ms = deadline_ms,
               .n_devices = 2 };
   t.devices[0] = stand_in_new (
       &(StandInPlan){ .name = "gpu0", .depth = depth, .hang_at = hang_at });
@@ -44,8 +48,7 @@ run (HassFarmKind kind, guint depth, guint hang_at, gboolean alone)
     if (strcmp (r->devices[d].name, "gpu0") == 0
         && counts.submitted > counts.finished)
       CU_ASSERT_TRUE (r->devices[d].message
-                      && strstr (r->devices[d].message,
-                                 "gpu0: a bundle took longer than 20 ms"));
+                      && strstr (r->devices[d].message, message));
   for (guint d = 0; d < t.n_devices; d++)
     stand_in_free (t.devices[d]);
   return counts;
@@ -57,11 +60,10 @@ goes_on (void)
   guint n_hung = 0;
   for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
     for (guint depth = 1; depth <= 3; depth++)
-      for (guint alone = 0; alone < 2; alone++)
-        {
-          StandInCounts c = run (kinds[k], depth, 1 + depth % 2, alone);
-          n_hung += c.submitted > c.finished;
-        }
+      {
+        StandInCounts c = run (kinds[k], depth, 1 + depth % 2, depth == 2);
+        n_hung += c.submitted > c.finished;
+      }
   CU_ASSERT_TRUE (n_hung > 0);
 }
 
