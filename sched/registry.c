@@ -90,6 +90,13 @@ validate (const HassStrategyOps *ops, GError **error)
                    ops->name, wrong);
       return FALSE;
     }
+  if (ops->flags & ~(guint)HASS_STRATEGY_OPEN)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+                   "strategy %s has unknown flags: 0x%x", ops->name,
+                   ops->flags);
+      return FALSE;
+    }
   return valid_parameters (ops, error);
 }
 
@@ -366,7 +373,7 @@ hass_strategy_new (const char *spec, HassStrategyEnv *env, GError **error)
   strategy->self = ops->create (env, &refusal);
   if (refusal)
     {
-      g_propagate_error (error, refusal);
+      g_propagate_prefixed_error (error, refusal, "strategy %s: ", ops->name);
       hass_strategy_free (strategy);
       env->parameters = NULL;
       return NULL;

@@ -46,8 +46,8 @@ flags_of (const HassTask *task)
 }
 
 /* Fills in the load that represents a task in the engine. A task without
-   functions becomes a load for the CPU, where it fails with an error when it is
-   run. */
+   functions becomes a load for the CPU; one that was emitted fails there with
+   an error when it is run. */
 static inline void
 load_of (const HassTask *task, HassLoad *load)
 {
@@ -155,6 +155,33 @@ release_task (const HassLoad *load, gboolean committed, gpointer data)
   f->release (load->tag, committed, f->user_data);
 }
 
+/* Returns (transfer full): the loads of the known tasks; NULL with an error if
+   there are no tasks, or one without functions. */
+static HassLoad *
+read_tasks (const HassFunctionFarm *f, GError **error)
+{
+  const char *name = f->name ? f->name : "farm";
+  if (f->n_tasks > 0 && !f->tasks)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                   "farm '%s': n_tasks is given, but tasks is NULL", name);
+      return NULL;
+    }
+  HassLoad *loads = g_new (HassLoad, f->n_tasks + 1);
+  for (gsize i = 0; i < f->n_tasks; i++)
+    {
+      load_of (&f->tasks[i], &loads[i]);
+      if (!(loads[i].flags & HASS_LOAD_CPU) || f->tasks[i].cpu)
+        continue;
+      g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+                   "farm '%s': task %zu of %zu has no function", name, i,
+                   f->n_tasks);
+      g_free (loads);
+      return NULL;
+    }
+  return loads;
+}
+
 gboolean
 hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     GError **error)
@@ -167,16 +194,9 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                          HASS_SIZE_UP_TO (HassFunctionFarm, n_tasks), given,
                          "HassFunctionFarm", error))
     return hass_farm_end (FALSE, report, NULL, HASS_FARM_FUNCTION);
-  if (f.n_tasks > 0 && !f.tasks)
-    {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-                   "farm '%s': n_tasks is given, but tasks is NULL",
-                   f.name ? f.name : "farm");
-      return hass_farm_end (FALSE, report, f.name, HASS_FARM_FUNCTION);
-    }
-  g_autofree HassLoad *loads = g_new (HassLoad, f.n_tasks + 1);
-  for (gsize i = 0; i < f.n_tasks; i++)
-    load_of (&f.tasks[i], &loads[i]);
+  g_autofree HassLoad *loads = read_tasks (&f, error);
+  if (!loads)
+    return hass_farm_end (FALSE, report, f.name, HASS_FARM_FUNCTION);
   HassFarm farm = { .name = f.name,
                     .kind = HASS_FARM_FUNCTION,
                     .cost = HASS_COST_SIZED,

@@ -99,7 +99,7 @@ create (const HassStrategyEnv *env, GError **error)
   if (sum > 1 + 1e-9)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
-                   "strategy static: the parts of the devices add up to %g, "
+                   "the parts of the devices add up to %g, "
                    "more than 1",
                    sum);
       destroy (s);

@@ -70,7 +70,7 @@ create (const HassStrategyEnv *env, GError **error)
       if (value < 1 || s->on[c] >= 0)
         continue;
       g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
-                   "pipe-fixed: s%u=%g: GPU %g cannot run stage %s, or is "
+                   "s%u=%g: GPU %g cannot run stage %s, or is "
                    "not there",
                    c + 1, value, value, env->classes[c].name);
       hass_paces_clear (&s->paces);

@@ -262,6 +262,9 @@ registers_valid_ops_only (void)
   ops.parameters = twice;
   CU_ASSERT (refuses (ops, "twice"));
   ops = good;
+  ops.flags = HASS_STRATEGY_OPEN | 4;
+  CU_ASSERT (refuses (ops, "unknown flags: 0x5"));
+  ops = good;
   ops.name = "hass-ce";
   CU_ASSERT (refuses (ops, "already registered"));
 
@@ -306,7 +309,8 @@ frees_refused_state (void)
                                        .grant = never,
                                        .destroy = count_down };
   CU_ASSERT (hass_strategy_register (&ops, NULL));
-  REFUSED ("test-refuses-late", HASS_FARM_COMBINE, "not test");
+  REFUSED ("test-refuses-late", HASS_FARM_COMBINE,
+           "strategy test-refuses-late: not test");
   CU_ASSERT_EQUAL (n_states, 0);
 }
 
