@@ -253,8 +253,7 @@ typedef struct
  * @record_bytes: size of a record; 0: no results of varying number.
  * @records_per_element: expected number.
  * @bundle_deadline_ns: a bundle that takes longer fails and the device is
- *   given up; 0: unlimited. A device need not look at it, see close of
- *   #HassDeviceOps; one that does makes wait return FALSE with an error.
+ *   given up; 0: unlimited.
  * @user_data: last argument of the callbacks.
  * @unwanted: cancelled when the farm ends, so that a long open can return;
  *   NULL: never.
@@ -373,13 +372,7 @@ typedef struct _HassDevice HassDevice;
  *   @error is set if the bundle failed. FALSE without @error: the time is up.
  *   FALSE with @error: the device is given up, and from then on it touches
  *   neither the blocks nor the memory they point to.
- * @close: called when the last bundle has left or the device was given up;
- *   also if a bundle, or an operation of a dataflow, has not ended within
- *   bundle_deadline_ns and a later wait found nothing: then it is in flight.
- *   When close returns, the device touches neither blocks nor the memory they
- *   point to, nor data of a dataflow or the memory of other devices. The engine
- *   cannot interrupt ops: the farm waits for a wait or a close that does not
- *   return.
+ * @close: called when the last bundle has left or the device was given up.
  * @transfers: optional: reports how inputs were copied; called between open
  *   and the next open. Default: zeros.
  * @opening_ns: optional: how long the remaining work of the cores must last

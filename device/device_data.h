@@ -78,9 +78,7 @@ typedef struct
  *   spinning. TRUE: *done is filled in, and @error is set if the operation has
  *   failed. FALSE without @error: the time is up. FALSE with @error: the device
  *   is lost, with all its memory and all operations in flight; it touches
- *   neither host memory nor peers from then on. Only close may follow. An
- *   operation that takes longer than HassDeviceFarm.bundle_deadline_ns, and
- * does not make it fail, has the engine close the device.
+ *   neither host memory nor peers from then on. Only close may follow.
  */
 typedef struct _HassDeviceDataOps
 {

@@ -401,10 +401,9 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  *   first; -1: none, so that only @devices participate; 0: HASS_NGPU GPUs, else
  *   all, and all devices of other kinds that HASS_DEVICES allows. A modelled
  *   machine has the GPUs of its platform file, whatever this says.
- * @bundle_deadline_ms: a device that takes longer for a bundle, or for an
- *   operation of a dataflow, is given up, and others compute what it had; in
- *   ms; 0: unlimited. GPUs look at it themselves. A device of another kind is
- *   closed up to about 100 ms later, if its wait() and its close() return.
+ * @bundle_deadline_ms: a GPU that takes longer for a bundle is given up, and
+ *   the bundle runs on another device; in ms; 0: unlimited. Devices of other
+ *   kinds keep it only if they look at it themselves.
  * @record: file that gets the cost of each unit, for hass-sim --replay; NULL:
  *   HASS_RECORD.
  * @explain: file to which the strategy's explanation of its decisions is

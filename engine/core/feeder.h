@@ -76,8 +76,6 @@ typedef struct
  *   includes the inputs of loads whose blocks have no input of their own.
  * @elements: number of elements in the blocks.
  * @submit_ns: time of the submission; set by the engine before it submits.
- * @given_ns: when the device had accepted it; 0: it has not. Set by the live
- *   engine.
  */
 typedef struct
 {
@@ -87,7 +85,7 @@ typedef struct
   HassBlock *blocks;
   gsize capacity, n_blocks;
   guint64 in_bytes, out_bytes, all_bytes, elements;
-  gint64 submit_ns, given_ns;
+  gint64 submit_ns;
 } HassFeederPart;
 
 /**

@@ -55,8 +55,7 @@ typedef struct
  * opened; HassEngineOps.wanted says when that may have changed.
  * @serve, by its proxy thread: has the open device compute until the job stops,
  * has no more work, or *@over; when it returns the device has nothing left of
- * it, or is lost and hass_decide_lost() was called. Returns: TRUE if the device
- * was closed, as an operation did not end in time.
+ * it, or is lost and hass_decide_lost() was called.
  * @grant_over: a pipeline: all units of a grant, which are those of @slot, have
  *   been computed or given back; under the decision lock.
  * @refused: a pipeline: the unit at a position of @slot, a part of a grant, has
@@ -89,8 +88,8 @@ typedef struct
   gint64 (*again_ns) (struct HassJob *job);
   void (*lost) (struct HassJob *job, guint device);
   gboolean (*wants) (struct HassJob *job, guint device);
-  gboolean (*serve) (struct HassJob *job, guint device,
-                     const _Atomic gboolean *over);
+  void (*serve) (struct HassJob *job, guint device,
+                 const _Atomic gboolean *over);
   void (*grant_over) (struct HassJob *job, struct HassSlot *slot,
                       const HassCompletion *told);
   void (*refused) (struct HassJob *job, struct HassSlot *slot, guint32 position,

@@ -28,7 +28,6 @@ typedef struct
   guint64 ticket;
   HassFlightKind kind;
   gint64 begun_ns;
-  gint64 given_ns;    /* if there is a deadline: when the device had begun it */
   HassPlaces *places; /* ARRIVE, LEAVE */
   HassInstance *from; /* ARRIVE: of a peer; NULL: from home */
   HassDevice *peer;   /* whose it is */
@@ -73,7 +72,6 @@ struct HassServing
   guint n_leaving; /* data that are copied home, or moved */
   guint n_moving;  /* of these, those whose copy has ended */
   HassMover *mover;
-  gint64 deadline_ns; /* longest time of an operation; 0: unlimited */
   guint n_failures;   /* operations in a row that have failed */
   gint64 last_end_ns; /* of a computation */
   GError *gone;       /* why the device is given up; NULL: it is not */
@@ -95,7 +93,6 @@ hass_serving_task (const HassServing *s, const GArray *tasks, guint i)
 /* flight.c */
 HassFlight *hass_flight_new (HassServing *s, HassFlightKind kind);
 void hass_flight_free (gpointer flight);
-void hass_flight_given (const HassServing *s, HassFlight *flight);
 void hass_serving_count (HassServing *s, gboolean failed, const GError *error);
 gboolean hass_serving_is_lost (HassServing *s);
 void hass_serving_begin_locked (HassServing *s);

@@ -140,10 +140,7 @@ copy_in (HassServing *s, HassFlight *f)
                         .peer = f->peer,
                         .peer_memory = f->peer_memory };
   if (s->device->ops->copy (s->device->device, f->ticket, &copy, &error))
-    {
-      hass_flight_given (s, f);
-      return;
-    }
+    return;
   gboolean own = !f->from;
   hass_device_arrived (s, f, TRUE);
   g_hash_table_remove (s->flights, &f->ticket);
@@ -390,7 +387,6 @@ compute_one (HassServing *s)
   f->tasks = g_array_ref (tasks);
   if (enqueue (s, f, &error))
     {
-      hass_flight_given (s, f);
       s->n_computing++;
       s->device->n_calls++;
       return TRUE;

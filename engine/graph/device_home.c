@@ -62,10 +62,7 @@ hass_device_copy_home (HassServing *s, HassPlaces *p, HassTogether *with)
                         .to_host = TRUE };
   if (f->aside
       && s->device->ops->copy (s->device->device, f->ticket, &copy, &error))
-    {
-      hass_flight_given (s, f);
-      return;
-    }
+    return;
   if (!hass_serving_is_lost (s))
     hass_serving_count (s, TRUE, error);
   g_clear_error (&error);

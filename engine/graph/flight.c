@@ -17,14 +17,6 @@ hass_flight_new (HassServing *s, HassFlightKind kind)
   return f;
 }
 
-/* The device has begun the operation. */
-void
-hass_flight_given (const HassServing *s, HassFlight *f)
-{
-  if (s->deadline_ns > 0)
-    f->given_ns = s->job->engine->now (s->job);
-}
-
 void
 hass_flight_free (gpointer p)
 {
@@ -46,44 +38,9 @@ hass_serving_count (HassServing *s, gboolean failed, const GError *error)
                                    FAILURES_IN_A_ROW);
 }
 
-/* Returns: TRUE if an operation had been on the device at @at_ns for longer
-   than it may take. */
-static gboolean
-is_overdue (const HassServing *s, gint64 at_ns)
-{
-  GHashTableIter iter;
-  gpointer value;
-  g_hash_table_iter_init (&iter, s->flights);
-  while (g_hash_table_iter_next (&iter, NULL, &value))
-    {
-      gint64 given_ns = ((const HassFlight *)value)->given_ns;
-      if (given_ns > 0 && at_ns - given_ns >= s->deadline_ns)
-        return TRUE;
-    }
-  return FALSE;
-}
-
-/* Closes the device, after which it uses neither host memory nor peers. */
-static void
-close_hung (HassServing *s)
-{
-  s->device->device->ops->close (s->device->device);
-  s->device->closed = s->lost = TRUE;
-  g_clear_error (&s->gone);
-  s->gone = g_error_new (
-      HASS_ERROR, HASS_ERROR_DEVICE,
-      "%s: an operation took longer than %" G_GINT64_FORMAT " ms",
-      s->job->devices[s->device->d].name, s->deadline_ns / 1000000);
-}
-
-/* A device that looks at the deadline itself is sooner: a wait that begins
-   after the deadline says so. */
 static gboolean
 ask (HassServing *s, gint64 timeout_ns, HassLanded *ended)
 {
-  gint64 begin_ns = s->deadline_ns > 0 ? s->job->engine->now (s->job) : 0;
-  if (s->device->closed)
-    return FALSE;
   if (s->device->ops->wait (s->device->device, timeout_ns, &ended->done,
                             &ended->error))
     return TRUE;
@@ -93,8 +50,6 @@ ask (HassServing *s, gint64 timeout_ns, HassLanded *ended)
       g_clear_error (&s->gone);
       s->gone = g_steal_pointer (&ended->error);
     }
-  else if (s->deadline_ns > 0 && is_overdue (s, begin_ns))
-    close_hung (s);
   return FALSE;
 }
 

@@ -144,7 +144,6 @@ typedef struct
   HassDeviceCodelet *codelets; /* [HASS_MOST_CODELETS] */
   /* by the proxy thread; after its end by the calling one */
   HassDevice *device;
-  gboolean closed; /* as an operation did not end in time */
   const HassDeviceDataOps *ops;
   guint64 n_calls, n_failed;
   guint64 bytes_home; /* that were copied from it to their homes */
@@ -364,7 +363,7 @@ gboolean hass_place_drop (HassGraph *graph, guint worker, HassData *data);
 extern gsize hass_mover_least;
 
 /* serve.c */
-gboolean hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over);
+void hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over);
 gboolean hass_graph_wants (HassJob *job, guint d);
 
 /* device_end.c */

@@ -164,9 +164,6 @@ hass_serving_new (HassJob *job, guint d)
   s->asides = g_array_new (FALSE, FALSE, sizeof (HassAside));
   s->most_computing = MAX (device->ops->most_computing (device->device), 1);
   s->ahead = 2 * s->most_computing;
-  device->closed = FALSE;
-  if (job->engine->real_time)
-    s->deadline_ns = job->farm->run->bundle_deadline_ms * 1000000;
   pthread_mutex_lock (&s->placing->lock);
   hass_serving_begin_locked (s);
   device->state = HASS_GRAPH_DEVICE_OPEN;
@@ -204,14 +201,12 @@ hass_serving_free (HassServing *s)
   job->engine->changed (job);
 }
 
-gboolean
+void
 hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over)
 {
   HassServing *s = hass_serving_new (job, d);
-  const HassGraphDevice *device = s->device;
   serve (s, over);
   hass_serving_free (s);
-  return device->closed;
 }
 
 /* -- Virtual time ------------------------------------------------------- */

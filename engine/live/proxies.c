@@ -109,11 +109,10 @@ serve (HassProxy *p)
   if (!open_device (p))
     return;
   if (p->job->source->serve)
-    p->closed = p->job->source->serve (p->job, p->d, &p->live->over);
+    p->job->source->serve (p->job, p->d, &p->live->over);
   else
     hass_proxy_serve (p);
-  if (!p->closed)
-    p->ops.close (p->device);
+  p->ops.close (p->device);
   if (p->ops.transfers)
     p->ops.transfers (p->device, &p->job->totals[p->d].transfers);
 }

@@ -20,7 +20,6 @@ struct HassProxy
   /* what the device is told of the farm; valid from its open to its close */
   HassDeviceFarm farm;
   HassFeeder feeder;
-  gboolean closed; /* the device was closed, as a bundle did not end in time */
   /* pipeline: when the strategy wants to be asked again; 0: it does not */
   gint64 again_ns;
 };

@@ -10,11 +10,7 @@
       what happens to a part that fails or does not fit in the device's memory,
       and when the strategy is told, is decided by the feeder:
       engine/core/feeder.h.
-   3. Waiting. The thread waits on the device, never by spinning. A part that
-      takes longer than a bundle may (bundle_deadline_ms) makes the thread close
-      the device, after which it does not use the farm's memory any more; then
-      all parts fail. A device that looks at the deadline itself is sooner: it
-      is closed only if a wait that began after the deadline found nothing.
+   3. Waiting. The thread waits on the device, never by spinning.
 
    Cores begin rounds. Where the calling thread is the only core, and may be in
    its generator, the proxies begin them.
@@ -78,7 +74,6 @@ submit (HassProxy *p, HassFeederPart *part)
   g_autoptr (GError) error = NULL;
   HassBundleDone refused = { .slot = part->index, .failed = TRUE };
   part->submit_ns = hass_live_now (p->job);
-  part->given_ns = 0;
   if (p->live->course->complete && !p->live->course->complete (p, part))
     {
       settle (p, part, &refused, NULL);
@@ -95,8 +90,6 @@ submit (HassProxy *p, HassFeederPart *part)
   hass_engine_leave_callback (before);
   if (ok)
     {
-      if (p->farm.bundle_deadline_ns > 0)
-        part->given_ns = hass_live_now (p->job);
       hass_feeder_submitted (&p->feeder);
       return;
     }
@@ -155,38 +148,10 @@ all_fail (HassProxy *p, const char *message)
     }
 }
 
-/* Returns: TRUE if a part had been on the device at @at_ns for longer than a
-   bundle may take. */
-static gboolean
-is_overdue (const HassProxy *p, gint64 at_ns)
-{
-  const HassFeeder *f = &p->feeder;
-  for (guint i = 0; i < f->depth; i++)
-    if (f->parts[i].grant && f->parts[i].given_ns > 0
-        && at_ns - f->parts[i].given_ns >= p->farm.bundle_deadline_ns)
-      return TRUE;
-  return FALSE;
-}
-
-static void
-close_hung (HassProxy *p)
-{
-  g_autoptr (GError) error = g_error_new (
-      HASS_ERROR, HASS_ERROR_DEVICE,
-      "%s: a bundle took longer than %" G_GINT64_FORMAT " ms",
-      p->job->devices[p->d].name, p->farm.bundle_deadline_ns / 1000000);
-  p->ops.close (p->device);
-  p->closed = TRUE;
-  hass_feeder_remember (&p->feeder, error);
-  all_fail (p, error->message);
-}
-
 static void
 wait_for_part (HassProxy *p)
 {
   HassBundleDone done = { 0 };
-  gboolean limited = p->farm.bundle_deadline_ns > 0;
-  gint64 begin_ns = limited ? hass_live_now (p->job) : 0;
   g_autoptr (GError) error = NULL;
   HassCallback before = hass_engine_enter_callback ("unbundle", p->job, NULL);
   gboolean left = p->ops.wait (p->device, WAIT_NS, &done, &error);
@@ -198,8 +163,6 @@ wait_for_part (HassProxy *p)
     left_device (p, &done, part, message);
   else if (left || error)
     all_fail (p, message);
-  else if (limited && is_overdue (p, begin_ns))
-    close_hung (p);
 }
 
 /* Returns: TRUE if the farm has no more work: then the proxy ends at once,

@@ -95,9 +95,7 @@ run (gpointer data)
   pthread_mutex_lock (&s->lock);
   for (;;)
     {
-      gboolean hangs
-          = s->plan.hang_at > 0 && s->n_bundles + 1 >= s->plan.hang_at;
-      gpointer next = hangs ? NULL : g_queue_pop_head (&s->queued);
+      gpointer next = g_queue_pop_head (&s->queued);
       if (!next && s->closing)
         break;
       if (!next)
@@ -417,12 +415,11 @@ close_device (HassDevice *device)
   pthread_cond_broadcast (&s->changed);
   pthread_mutex_unlock (&s->lock);
   g_thread_join (s->thread);
-  g_queue_clear (&s->queued);
   g_queue_clear (&s->done);
   for (guint i = 0; i < s->n_slots; i++)
     if (s->slots[i].busy)
       {
-        if (s->plan.wait_error_at == 0 && s->plan.hang_at == 0)
+        if (s->plan.wait_error_at == 0)
           wrong (s, "closed with a bundle in flight");
         leave (s, &s->slots[i]);
       }

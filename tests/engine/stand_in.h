@@ -36,7 +36,6 @@
  * @fail_bundle_at, @fail_bundle_every: likewise, on the device.
  * @lose_at: with this bundle the device is lost.
  * @wait_error_at: this call of wait that would have returned a bundle fails.
- * @hang_at: this bundle, and those after it, never end.
  */
 typedef struct
 {
@@ -54,7 +53,6 @@ typedef struct
   guint fail_bundle_at, fail_bundle_every;
   guint lose_at;
   guint wait_error_at;
-  guint hang_at;
 } StandInPlan;
 
 /* most_later: of those in flight when a bundle was handed over, but before one

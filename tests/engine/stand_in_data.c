@@ -77,7 +77,7 @@ sleep_locked (DataStandIn *s, gint64 until_ns)
 static gboolean
 hangs_locked (DataStandIn *s)
 {
-  gint64 deadline = s->plan.keeps_no_deadline ? 0 : s->farm->bundle_deadline_ns;
+  gint64 deadline = s->farm->bundle_deadline_ns;
   return s->hung->len > 0 && deadline > 0
          && sid_now_ns () >= ((Op *)s->hung->pdata[0])->begun_ns + deadline;
 }
@@ -87,7 +87,7 @@ static void
 await_locked (DataStandIn *s, gint64 timeout_ns)
 {
   gint64 until = sid_now_ns () + timeout_ns;
-  gint64 deadline = s->plan.keeps_no_deadline ? 0 : s->farm->bundle_deadline_ns;
+  gint64 deadline = s->farm->bundle_deadline_ns;
   if (s->hung->len > 0 && deadline > 0)
     until = MIN (until, ((Op *)s->hung->pdata[0])->begun_ns + deadline);
   gboolean draws = s->plan.threads == 0 && s->queued->len > 0
@@ -217,11 +217,9 @@ close_device (HassDevice *device)
     g_thread_join (s->threads[i]);
   g_clear_pointer (&s->threads, g_free);
   pthread_mutex_lock (&stand_in_data_lock);
-  gboolean gone
-      = s->counts.lost || (s->plan.keeps_no_deadline && s->hung->len > 0);
-  if (!gone && s->counts.begun != s->counts.ended)
+  if (!s->counts.lost && s->counts.begun != s->counts.ended)
     sid_wrong_locked (s, "closed with an operation in flight");
-  if (!gone && s->counts.bytes > 0)
+  if (s->counts.bytes > 0)
     sid_wrong_locked (s, "closed with memory allocated");
   gboolean was_lost = s->counts.lost;
   sid_lose_locked (s);

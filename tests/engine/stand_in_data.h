@@ -44,7 +44,7 @@
  * @lose_at: with this operation the device is lost.
  * @lose_at_call: with this call of alloc, copy or compute.
  * @hang_at: this operation never ends; with HassDeviceFarm.bundle_deadline_ns
- *   the device is then lost, or closed by the engine if it @keeps_no_deadline.
+ *   the device is then lost.
  */
 typedef struct
 {
@@ -61,7 +61,6 @@ typedef struct
   guint refuse_at, refuse_every;
   guint fail_at, fail_every;
   guint lose_at, lose_at_call, hang_at;
-  gboolean keeps_no_deadline;
 } StandInDataPlan;
 
 /* begun: operations; ended: of these, reported. */
