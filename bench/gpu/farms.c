@@ -210,11 +210,13 @@ take_token_steps (const HassBlock *block, HassWorker *worker,
   return TRUE;
 }
 
-FarmResult
-farm_token_steps (const FarmSettings *settings, const TokenSteps *steps,
-                  gsize n, const guint8 *inputs, guint8 *results)
+static FarmResult
+farm_token_loads (const FarmSettings *settings, UnitKind kind,
+                  const TokenSteps *steps, gsize n, const guint8 *inputs,
+                  guint8 *results)
 {
   gsize bytes = steps->n_words * sizeof (guint32), out = bytes / WORDS_SUMMED;
+  gboolean combine = kind == UNIT_COMBINE;
   HassLoad *loads = g_new0 (HassLoad, n);
   for (gsize i = 0; i < n; i++)
     loads[i] = (HassLoad){ .input = inputs + i * bytes,
@@ -227,23 +229,80 @@ farm_token_steps (const FarmSettings *settings, const TokenSteps *steps,
   farm.loads = loads;
   farm.n_loads = n;
   farm.cpu_worker = take_token_steps;
-  farm.gpu_worker = worker_token_steps;
-  FarmResult result = run_farm (settings, &farm, hass_data_farm_combine);
+  farm.gpu_worker = combine ? worker_token_steps : worker_token_blocks;
+  FarmResult result = run_farm (
+      settings, &farm,
+      combine ? hass_data_farm_combine : hass_data_farm_indivisible);
   g_free (loads);
   return result;
+}
+
+static FarmResult
+run_tasks (const FarmSettings *settings, HassFunctionFarm *farm)
+{
+  GError *error = NULL;
+  HassReport *report = NULL;
+  farm->name = settings->name;
+  set_run (settings, &farm->run);
+  gint64 begin = bench_now_ns ();
+  gboolean ok = hass_function_farm (farm, &report, &error);
+  return finish (ok, begin, report, error);
+}
+
+static gboolean
+take_token_task (const HassTask *task, HassWorker *worker, gpointer user_data,
+                 GError **error)
+{
+  (void)worker;
+  (void)error;
+  token_steps_cpu (user_data, task->input, task->output);
+  return TRUE;
+}
+
+static FarmResult
+farm_token_tasks (const FarmSettings *settings, UnitKind kind,
+                  const TokenSteps *steps, gsize n, const guint8 *inputs,
+                  guint8 *results)
+{
+  gsize bytes = steps->n_words * sizeof (guint32), out = bytes / WORDS_SUMMED;
+  HassTask *tasks = g_new0 (HassTask, n);
+  for (gsize i = 0; i < n; i++)
+    {
+      HassGpuWorkerFunc gpu = kind == UNIT_MIXED && i % 2
+                                  ? worker_token_steps_slow
+                                  : worker_token_steps;
+      tasks[i] = (HassTask){ .cpu = settings->cpu ? take_token_task : NULL,
+                             .gpu = settings->n_gpus > 0 ? gpu : NULL,
+                             .input = inputs + i * bytes,
+                             .input_bytes = bytes,
+                             .output = results + i * out,
+                             .output_bytes = out,
+                             .parallelism = steps->n_words };
+    }
+  HassFunctionFarm farm = HASS_FUNCTION_FARM_INIT;
+  farm.user_data = (gpointer)steps;
+  farm.tasks = tasks;
+  farm.n_tasks = n;
+  FarmResult result = run_tasks (settings, &farm);
+  g_free (tasks);
+  return result;
+}
+
+FarmResult
+farm_token_steps (const FarmSettings *settings, UnitKind kind,
+                  const TokenSteps steps[2], gsize n, const guint8 *inputs,
+                  guint8 *results)
+{
+  gboolean loads = kind == UNIT_COMBINE || kind == UNIT_INDIVISIBLE;
+  return loads ? farm_token_loads (settings, kind, steps, n, inputs, results)
+               : farm_token_tasks (settings, kind, steps, n, inputs, results);
 }
 
 FarmResult
 farm_tasks (const FarmSettings *settings, const HassTask *tasks, gsize n)
 {
-  GError *error = NULL;
-  HassReport *report = NULL;
   HassFunctionFarm farm = HASS_FUNCTION_FARM_INIT;
-  farm.name = settings->name;
   farm.tasks = tasks;
   farm.n_tasks = n;
-  set_run (settings, &farm.run);
-  gint64 begin = bench_now_ns ();
-  gboolean ok = hass_function_farm (&farm, &report, &error);
-  return finish (ok, begin, report, error);
+  return run_tasks (settings, &farm);
 }

@@ -53,9 +53,22 @@ FarmResult farm_empty (const FarmSettings *settings, HassGpuWorkerFunc worker,
 FarmResult farm_steps (const FarmSettings *settings, const Steps *steps,
                        gsize n);
 
-/* Combine farm of @n tokens of @inputs into @results, a load each. */
-FarmResult farm_token_steps (const FarmSettings *settings,
-                             const TokenSteps *steps, gsize n,
+/* What a token is: a load of a combine farm, one of an indivisible farm, which
+   one thread block of a GPU computes, or a task of a function farm. UNIT_MIXED:
+   tasks with two workers for the GPU in turn, of which the second is slow. */
+typedef enum
+{
+  UNIT_COMBINE,
+  UNIT_INDIVISIBLE,
+  UNIT_TASK,
+  UNIT_MIXED,
+  N_UNIT_KINDS
+} UnitKind;
+
+/* Farm of @n tokens of @inputs into @results. @steps: of the tokens; the second
+   of the tasks that are slow on a GPU. */
+FarmResult farm_token_steps (const FarmSettings *settings, UnitKind kind,
+                             const TokenSteps steps[2], gsize n,
                              const guint8 *inputs, guint8 *results);
 
 /* Function farm. */

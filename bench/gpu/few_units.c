@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* few_units.c: the sub-command "few": a farm of a few loads, each of which
+/* few_units.c: the sub-command "few": a farm of a few units, each of which
    takes a core long, with the default strategy and on each device alone.
 
-   DESIGN. A combine farm takes TokenSteps; a unit is a load. A cell of the
+   DESIGN. A farm takes TokenSteps; a unit is a load or a task. A cell of the
    table is a ratio, the units per second of one GPU over those of one core, and
-   a number of units.
+   a number of units. In a farm of mixed tasks every other one takes a GPU twice
+   as long as a core, so that no device suits all.
    1. This process finds how many steps take a core the wanted time.
    2. For each ratio a process finds how many steps make the GPU as fast.
    3. Each measurement is a process of its own with an empty profile. Its first
@@ -21,18 +22,23 @@
 
 #define LATER_RUNS 5
 #define CALIBRATED_UNITS 64
+#define SLOW_RATIO 0.5 /* of a task that does not suit a GPU */
 #define MOST_ROUNDS 15
 #define ROUNDS_OF_ALL 3
 
+static const char *const kinds[N_UNIT_KINDS]
+    = { "combine", "indivisible", "tasks", "mixed" };
+
 /* What a process does. @opened: a farm before has opened the GPUs.
-   @unit_s > 0: calibrates so that one GPU takes so long for a unit. */
+   @slow_steps: of a GPU for mixed tasks. @unit_s > 0: calibrates so that one
+   GPU takes so long for a unit. */
 typedef struct
 {
-  guint cpu, n_gpus, opened, n, kib, n_steps, gpu_steps;
+  guint kind, cpu, n_gpus, opened, n, kib, n_steps, gpu_steps, slow_steps;
   double unit_s;
 } Spec;
 
-#define SPEC_FORMAT "%u:%u:%u:%u:%u:%u:%u:%lg"
+#define SPEC_FORMAT "%u:%u:%u:%u:%u:%u:%u:%u:%u:%lg"
 
 /* Seconds, and the per cent of the work that GPUs did. A calibration answers
    @gpu_steps. */
@@ -56,10 +62,12 @@ run_once (const Units *u, guint gpu_steps)
 {
   const Spec *s = u->spec;
   const FarmSettings settings = { "few", NULL, s->cpu > 0, s->n_gpus, 0 };
-  const TokenSteps steps = token_steps (s->kib, s->n_steps, gpu_steps);
+  const TokenSteps steps[]
+      = { token_steps (s->kib, s->n_steps, gpu_steps),
+          token_steps (s->kib, s->n_steps, s->slow_steps) };
   memset (u->results, 0, s->n * u->result_bytes);
-  FarmResult r
-      = farm_token_steps (&settings, &steps, s->n, u->inputs, u->results);
+  FarmResult r = farm_token_steps (&settings, s->kind, steps, s->n, u->inputs,
+                                   u->results);
   if (memcmp (u->results, u->expected, s->n * u->result_bytes) == 0)
     return r;
   fprintf (stderr, "a wrong result\n");
@@ -87,9 +95,10 @@ run_spec (const char *text)
 {
   Spec s;
   Answer a = { 0 };
-  if (sscanf (text, SPEC_FORMAT, &s.cpu, &s.n_gpus, &s.opened, &s.n, &s.kib,
-              &s.n_steps, &s.gpu_steps, &s.unit_s)
-      != 8)
+  if (sscanf (text, SPEC_FORMAT, &s.kind, &s.cpu, &s.n_gpus, &s.opened, &s.n,
+              &s.kib, &s.n_steps, &s.gpu_steps, &s.slow_steps, &s.unit_s)
+          != 10
+      || s.kind >= N_UNIT_KINDS)
     return 2;
   gsize bytes = s.kib * KIB, result = bytes / WORDS_SUMMED;
   Units u
@@ -126,8 +135,9 @@ static Answer
 in_process (const Spec *s)
 {
   Answer a;
-  char *spec = g_strdup_printf (SPEC_FORMAT, s->cpu, s->n_gpus, s->opened, s->n,
-                                s->kib, s->n_steps, s->gpu_steps, s->unit_s);
+  char *spec = g_strdup_printf (
+      SPEC_FORMAT, s->kind, s->cpu, s->n_gpus, s->opened, s->n, s->kib,
+      s->n_steps, s->gpu_steps, s->slow_steps, s->unit_s);
   char *out = child_output ("few", spec);
   if (sscanf (out, "%lf %lf %lf %lf %u", &a.first, &a.first_part, &a.later,
               &a.later_part, &a.gpu_steps)
@@ -140,7 +150,7 @@ in_process (const Spec *s)
 
 /* -- A cell ------------------------------------------------------------- */
 
-/* Processes of a cell; of a run that another farm has opened GPUs for. */
+/* Kinds of processes of a cell; _OPENED: a farm before has opened the GPUs. */
 enum
 {
   CORES,
@@ -242,6 +252,7 @@ few_units_main (const GpuBenchOptions *options)
 {
   static const guint ratios[] = { 2, 10, 50, 300, 1000 },
                      units[] = { 4, 16, 64 };
+  const guint only_n = (guint)options->units;
   static const char *const names[]
       = { "first run", "first run, GPUs open", "later runs" };
   const guint ratio = (guint)options->ratio;
@@ -249,12 +260,20 @@ few_units_main (const GpuBenchOptions *options)
       = MIN (options->repeat, options->targets ? ROUNDS_OF_ALL : MOST_ROUNDS);
   Worst worst[N_RUNS] = { { 0, 0, 0 } };
   Spec spec = { .n_gpus = options->n_gpus, .kib = (guint)options->token_kib };
+  while (spec.kind < N_UNIT_KINDS
+         && g_strcmp0 (kinds[spec.kind], options->farm) != 0)
+    spec.kind++;
+  if (spec.kind == N_UNIT_KINDS)
+    {
+      fprintf (stderr, "no kind of farm \"%s\"\n", options->farm);
+      return 2;
+    }
   if (options->run)
     return run_spec (options->run);
   double core_s = token_steps_calibrate (spec.kib, options->core_ms * 1e-3,
                                          &spec.n_steps);
   printf (
-      "\nUnits of %u KiB, %.2f ms (%u steps) each on a core. Times in ms, "
+      "\nUnits of %u KiB (%s), %.2f ms (%u steps) each on a core. Times in ms, "
       "medians of %u processes; \"reached\": the ratio with the units of the "
       "line; \"default\": the default strategy; \"GPU\": per cent of the work; "
       "\"best\": per cent of the best single device's speed. First runs of a "
@@ -264,7 +283,7 @@ few_units_main (const GpuBenchOptions *options)
       "GPU | best | opened: GPU alone | default | GPU | best | later: GPU "
       "alone | default | GPU | best |\n"
       "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-      spec.kib, core_s * 1e3, spec.n_steps, rounds);
+      spec.kib, kinds[spec.kind], core_s * 1e3, spec.n_steps, rounds);
   for (guint i = 0; i < (ratio ? 1 : G_N_ELEMENTS (ratios)); i++)
     {
       Spec one = spec;
@@ -272,17 +291,19 @@ few_units_main (const GpuBenchOptions *options)
       one.n = CALIBRATED_UNITS;
       one.n_gpus = 1;
       one.unit_s = core_s / wanted;
+      one.kind = spec.kind == UNIT_MIXED ? UNIT_TASK : spec.kind;
       spec.gpu_steps = in_process (&one).gpu_steps;
-      for (guint k = 0; k < G_N_ELEMENTS (units); k++)
+      spec.slow_steps = (guint)(spec.gpu_steps * (wanted / SLOW_RATIO));
+      for (guint k = 0; k < (only_n ? 1 : G_N_ELEMENTS (units)); k++)
         {
-          spec.n = units[k];
+          spec.n = only_n ? only_n : units[k];
           run_cell (&spec, wanted, core_s, rounds, worst);
         }
     }
   for (guint run = FIRST; run < N_RUNS; run++)
     target_add (TARGET_AT_LEAST, 97, worst[run].of_best, "%",
-                "few units, %s, worst (ratio %u, %u units): of the best single "
-                "device",
-                names[run], worst[run].ratio, worst[run].n);
+                "few units, %s, %s, worst (ratio %u, %u units): of the best "
+                "single device",
+                kinds[spec.kind], names[run], worst[run].ratio, worst[run].n);
   return 0;
 }

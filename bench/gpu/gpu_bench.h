@@ -30,6 +30,9 @@ typedef struct
   const char *out;     /* folder for the tables, or NULL */
   const char *run;     /* what a process of child_output() runs, or NULL */
   const char *targets; /* file that gets the lines of targets, or NULL */
+  /* Of few: a kind of farm; only this number of units; 0: all. */
+  const char *farm;
+  gint units;
   /* Of few and pipelines. */
   gint ratio, in_flight; /* only this one; 0: all */
   gint token_kib;        /* bytes of a token */

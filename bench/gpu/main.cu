@@ -261,6 +261,7 @@ main (int argc, char **argv)
   options.gib = 6;
   options.token_kib = 64;
   options.core_ms = 20;
+  options.farm = "combine";
   int n_gpus = 0, repeat = 11;
   const GOptionEntry entries[]
       = { { "gib", 0, 0, G_OPTION_ARG_DOUBLE, &options.gib, "of text (6)",
@@ -274,6 +275,10 @@ main (int argc, char **argv)
             "small: file for the plot", "FILE" },
           { "ratio", 0, 0, G_OPTION_ARG_INT, &options.ratio,
             "few, pipelines: GPU over one core (2, 10, 50, 300, 1000)", "N" },
+          { "farm", 0, 0, G_OPTION_ARG_STRING, &options.farm,
+            "few: combine (usual), indivisible, tasks or mixed", "KIND" },
+          { "units", 0, 0, G_OPTION_ARG_INT, &options.units,
+            "few: only this many units (4, 16, 64)", "N" },
           { "in-flight", 0, 0, G_OPTION_ARG_INT, &options.in_flight,
             "pipelines: most tokens in flight (8, 64, 512)", "N" },
           { "core-ms", 0, 0, G_OPTION_ARG_DOUBLE, &options.core_ms,

@@ -162,28 +162,66 @@ worker_steps (const HassBundle *b, HassGpuStream *s, gpointer data,
   return hass_cuda_check (cudaGetLastError (), "steps", error);
 }
 
-/* A thread block computes 256 words of a token, a warp one result. */
-static __global__ void
-__launch_bounds__ (THREADS) token_steps_kernel (HassView v, TokenSteps s)
+/* Word @at of token @i; a warp computes one result. */
+static __device__ __forceinline__ void
+token_word (const HassView &v, gsize i, unsigned at, const TokenSteps &s)
 {
-  unsigned at = blockIdx.x * THREADS + threadIdx.x;
-  guint32 x = ((const guint32 *)hass_input (v, blockIdx.y))[at];
-  for (guint32 i = 0; i < s.gpu_steps; i++)
+  guint32 x = ((const guint32 *)hass_input (v, i))[at];
+  for (guint32 k = 0; k < s.gpu_steps; k++)
     x = x * s.a + s.c;
   x = x * s.leap_a + s.leap_c;
   for (int step = WORDS_SUMMED / 2; step > 0; step /= 2)
     x += __shfl_down_sync (~0u, x, step);
-  if (threadIdx.x % WORDS_SUMMED == 0)
-    ((guint32 *)hass_output (v, blockIdx.y))[at / WORDS_SUMMED] = x;
+  if (at % WORDS_SUMMED == 0)
+    ((guint32 *)hass_output (v, i))[at / WORDS_SUMMED] = x;
+}
+
+static __global__ void
+__launch_bounds__ (THREADS) token_steps_kernel (HassView v, TokenSteps s)
+{
+  token_word (v, blockIdx.y, blockIdx.x * THREADS + threadIdx.x, s);
+}
+
+static __global__ void
+__launch_bounds__ (THREADS) token_blocks_kernel (HassView v, TokenSteps s)
+{
+  HASS_FOR_BLOCKS (v, i)
+  for (unsigned at = threadIdx.x; at < s.n_words; at += THREADS)
+    token_word (v, i, at, s);
+}
+
+static gboolean
+launch_token_steps (const HassBundle *b, HassGpuStream *s,
+                    const TokenSteps *steps, GError **error)
+{
+  token_steps_kernel<<<dim3 (steps->n_words / THREADS, (unsigned)b->n_blocks),
+                       THREADS, 0, hass_cuda_stream (s)>>> (hass_view (b),
+                                                            *steps);
+  return hass_cuda_check (cudaGetLastError (), "steps of tokens", error);
 }
 
 extern "C" gboolean
 worker_token_steps (const HassBundle *b, HassGpuStream *s, gpointer data,
                     GError **error)
 {
+  return launch_token_steps (b, s, static_cast<const TokenSteps *> (data),
+                             error);
+}
+
+extern "C" gboolean
+worker_token_steps_slow (const HassBundle *b, HassGpuStream *s, gpointer data,
+                         GError **error)
+{
+  return launch_token_steps (b, s, static_cast<const TokenSteps *> (data) + 1,
+                             error);
+}
+
+extern "C" gboolean
+worker_token_blocks (const HassBundle *b, HassGpuStream *s, gpointer data,
+                     GError **error)
+{
   const TokenSteps *steps = static_cast<const TokenSteps *> (data);
-  token_steps_kernel<<<dim3 (steps->n_words / THREADS, (unsigned)b->n_blocks),
-                       THREADS, 0, hass_cuda_stream (s)>>> (hass_view (b),
-                                                            *steps);
-  return hass_cuda_check (cudaGetLastError (), "steps of tokens", error);
+  token_blocks_kernel<<<(unsigned)b->n_blocks, THREADS, 0,
+                        hass_cuda_stream (s)>>> (hass_view (b), *steps);
+  return hass_cuda_check (cudaGetLastError (), "blocks of steps", error);
 }
