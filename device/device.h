@@ -298,6 +298,8 @@ typedef struct
  * @lost: the device accepts no more bundles.
  * @together: it failed with the bundle that left before it, for the same
  *   reason: both count as one failure of the device.
+ * @late_us: for how long, in us, the bundle had left the device when wait()
+ *   looked, as the thread was at another bundle; 0: not at all or unknown.
  * @h2d_ns, @kernel_ns, @d2h_ns: durations of the copy to the device, of the
  *   kernels, of all stages that the bundle passes, and of the copy back.
  * @host_ns: core time spent copying in host memory and pinning.
@@ -311,7 +313,9 @@ typedef struct
  * @kernel_busy_ns: part of @kernel_ns in which no kernel of a bundle that left
  *   earlier ran; 0: none or unknown.
  * @h2d_busy_ns, @d2h_busy_ns: likewise of the copies, each direction by itself.
- * @reserved: zero; for later versions.
+ * @setup_ns: time for which the bundle waited, before its copies, while the
+ *   device prepared what later bundles use as well, such as larger buffers. It
+ *   is no part of the other times; 0: none.
  */
 typedef struct
 {
@@ -320,6 +324,7 @@ typedef struct
   gboolean too_large;
   gboolean lost;
   gboolean together;
+  guint late_us;
   double h2d_ns, kernel_ns, d2h_ns;
   double host_ns;
   guint64 n_records;
@@ -329,7 +334,7 @@ typedef struct
   double worker_ns;
   double kernel_busy_ns;
   double h2d_busy_ns, d2h_busy_ns;
-  guint64 reserved;
+  double setup_ns;
 } HassBundleDone;
 
 /**

@@ -165,9 +165,9 @@ hass_estimates_look_at_cpu (HassEstimates *e, const HassRound *round)
   m->seen = p;
 }
 
-/* Returns a copy of the completion in which the time of a GPU worker's first
-   call is left out: it may load libraries while the GPU waits, which is no part
-   of a bundle's time. */
+/* Returns a copy of the completion in which the device's preparations are left
+   out, and the time of a GPU worker's first call: it may load libraries while
+   the GPU waits, which is no part of a bundle's time either. */
 HassCompletion
 hass_estimates_without_setup (const HassEstimates *e,
                               const HassCompletion *told)
@@ -176,10 +176,9 @@ hass_estimates_without_setup (const HassEstimates *e,
   double took_ns = d.end_ns - d.grant_ns;
   double latency_ns = e->u->devices[d.device].latency_ns;
   double least_ns = MIN (d.h2d_ns + d.d2h_ns + latency_ns, took_ns);
-  if (e->of[d.device].n_done > 0)
-    return d;
-  d.grant_ns += (gint64)MIN (d.worker_ns, took_ns - least_ns);
-  d.kernel_ns = MAX (d.kernel_ns - d.worker_ns, 0);
+  double first_ns = e->of[d.device].n_done > 0 ? 0 : d.worker_ns;
+  d.grant_ns += (gint64)MIN (d.setup_ns + first_ns, took_ns - least_ns);
+  d.kernel_ns = MAX (d.kernel_ns - first_ns, 0);
   return d;
 }
 

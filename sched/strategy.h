@@ -136,7 +136,8 @@ typedef enum
  * @grant_ns: when the grant was made. All times are in ns on one clock.
  * @start_ns: when the device started the grant, not before the end of the
  *   device's previous bundle.
- * @end_ns: when the results were back in host memory.
+ * @end_ns: when the grant left the device; its results may have been noticed
+ *   later.
  * @h2d_ns, @kernel_ns, @d2h_ns: durations of the copy to the device, of the
  *   kernels and of the copy back; a CPU pool has @kernel_ns only.
  * @first_of_round: this is the device's first completion in the round.
@@ -150,6 +151,8 @@ typedef enum
  * @kernel_busy_ns: time during which the GPU ran kernels of this grant: the
  *   union, not the sum, over its bundles. 0: unknown, or a CPU pool.
  * @h2d_busy_ns, @d2h_busy_ns: likewise of its copies, each direction by itself.
+ * @setup_ns: time in which the device prepared what later grants use as well,
+ *   such as larger buffers; 0: none.
  */
 typedef struct
 {
@@ -166,6 +169,7 @@ typedef struct
   double worker_ns;
   double kernel_busy_ns;
   double h2d_busy_ns, d2h_busy_ns;
+  double setup_ns;
 } HassCompletion;
 
 /**

@@ -230,9 +230,9 @@ farm_token_loads (const FarmSettings *settings, UnitKind kind,
   farm.n_loads = n;
   farm.cpu_worker = take_token_steps;
   farm.gpu_worker = combine ? worker_token_steps : worker_token_blocks;
-  FarmResult result = run_farm (
-      settings, &farm,
-      combine ? hass_data_farm_combine : hass_data_farm_indivisible);
+  FarmResult result = run_farm (settings, &farm,
+                                combine ? hass_data_farm_combine
+                                        : hass_data_farm_indivisible);
   g_free (loads);
   return result;
 }

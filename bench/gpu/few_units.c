@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LATER_RUNS 5
+#define LATER_RUNS 15
 #define CALIBRATED_UNITS 64
 #define SLOW_RATIO 0.5 /* of a task that does not suit a GPU */
 #define MOST_ROUNDS 15
@@ -135,9 +135,9 @@ static Answer
 in_process (const Spec *s)
 {
   Answer a;
-  char *spec = g_strdup_printf (
-      SPEC_FORMAT, s->kind, s->cpu, s->n_gpus, s->opened, s->n, s->kib,
-      s->n_steps, s->gpu_steps, s->slow_steps, s->unit_s);
+  char *spec = g_strdup_printf (SPEC_FORMAT, s->kind, s->cpu, s->n_gpus,
+                                s->opened, s->n, s->kib, s->n_steps,
+                                s->gpu_steps, s->slow_steps, s->unit_s);
   char *out = child_output ("few", spec);
   if (sscanf (out, "%lf %lf %lf %lf %u", &a.first, &a.first_part, &a.later,
               &a.later_part, &a.gpu_steps)

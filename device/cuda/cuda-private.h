@@ -50,6 +50,7 @@ typedef struct
   /* Time that CPU cores spent on copying and pinning for the bundle. */
   gint64 host_ns;
   gint64 worker_ns; /* time that the GPU worker took to enqueue its kernels */
+  gint64 setup_ns;  /* time that making room for the bundle took */
   HassChain chain;  /* the stages that the bundle passes; 1 in a farm */
   gsize scratch_at; /* offset of the chain's scratch in the output buffer */
   guint64 record_capacity;
@@ -147,6 +148,8 @@ struct HassCudaDevice
      submission or the end of the one before, in ns, and its blocks; 0: none
      yet. */
   gint64 done_ns, expected_ns;
+  gboolean awaited; /* it ended while the thread waited for it */
+  gint64 epoch_ns;  /* when the epoch event was, by the latest such bundle */
   gsize expected_blocks;
   int slack_ns; /* of the proxy thread's timers, before */
   /* The epoch event of slot 0's kit (time 0 of the farm) is recorded. */
@@ -211,6 +214,8 @@ gboolean hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
                                 GError **error);
 
 /* in.c: copies of inputs from the host to the device */
+gboolean hass_cuda_place (HassCudaDevice *d, HassCudaSlot *slot,
+                          GError **error);
 gboolean hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error);
 void hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot);
 

@@ -106,12 +106,13 @@ set_budget (HassCudaDevice *d, GError **error)
 }
 
 /* Returns the kits (streams, events and buffers of a bundle) of all slots to
-   the GPU. The kit of a busy slot is abandoned instead: the GPU is lost and
-   its kernels may still use the buffers. */
+   the GPU, so that the slots of the next farm get them in the same order, with
+   buffers of the size that they needed. The kit of a busy slot is abandoned
+   instead: the GPU is lost and its kernels may still use the buffers. */
 static void
 give_kits_back (HassCudaDevice *d)
 {
-  for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
+  for (guint i = HASS_CUDA_SLOTS; i-- > 0;)
     {
       HassCudaSlot *slot = &d->slots[i];
       if (slot->kit && slot->busy)

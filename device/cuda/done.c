@@ -101,14 +101,28 @@ stage_ns (gpointer begin, gpointer end)
    the GPU was busy with that stage. Bundles on several streams overlap, so @ns,
    the time between the stage's events, may contain the same stage of other
    bundles: only the time after the end of all earlier ones counts. @end: the
-   event at the end of the stage. */
+   event at the end of the stage; sets when it was, in ns since the epoch. */
 static double
-busy_ns (HassCudaDevice *d, HassCudaStage stage, gpointer end, double ns)
+busy_ns (HassCudaDevice *d, HassCudaStage stage, gpointer end, double ns,
+         double *end_ns)
 {
-  double end_ns = stage_ns (d->slots[0].kit->epoch, end);
-  double busy_ns = MIN (ns, end_ns - d->stage_end_ns[stage]);
-  d->stage_end_ns[stage] = MAX (d->stage_end_ns[stage], end_ns);
+  *end_ns = stage_ns (d->slots[0].kit->epoch, end);
+  double busy_ns = MIN (ns, *end_ns - d->stage_end_ns[stage]);
+  d->stage_end_ns[stage] = MAX (d->stage_end_ns[stage], *end_ns);
   return MAX (busy_ns, 0);
+}
+
+/* Returns: for how long the bundle, which left the GPU @left_ns after the
+   epoch, had done so when it was looked at, in us. One for which the thread
+   waited was looked at when it left, which tells when the epoch was, on the
+   host's clock. */
+static guint
+late_us (HassCudaDevice *d, double left_ns)
+{
+  if (d->awaited)
+    d->epoch_ns = d->done_ns - (gint64)left_ns;
+  double late_ns = (double)(d->done_ns - d->epoch_ns) - left_ns;
+  return left_ns > 0 ? (guint)CLAMP (late_ns * 1e-3, 0, G_MAXUINT) : 0;
 }
 
 static void
@@ -117,19 +131,22 @@ report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
   const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, 0);
   HassGpuKit *kit = slot->kit;
   gpointer computed = slot->times_out ? kit->computed : kit->done;
+  double copied_ns, left_ns;
   done->h2d_ns = slot->times_in ? stage_ns (kit->begun, kit->copied) : 0;
-  done->kernel_ns = stage_ns (kit->copied, computed);
-  done->kernel_busy_ns
-      = busy_ns (d, HASS_CUDA_KERNELS, computed, done->kernel_ns);
-  done->d2h_ns = slot->times_out ? stage_ns (computed, kit->done) : 0;
   if (slot->times_in)
     done->h2d_busy_ns
-        = busy_ns (d, HASS_CUDA_COPY_IN, kit->copied, done->h2d_ns);
+        = busy_ns (d, HASS_CUDA_COPY_IN, kit->copied, done->h2d_ns, &copied_ns);
+  done->kernel_ns = stage_ns (kit->copied, computed);
+  done->kernel_busy_ns
+      = busy_ns (d, HASS_CUDA_KERNELS, computed, done->kernel_ns, &left_ns);
+  done->d2h_ns = slot->times_out ? stage_ns (computed, kit->done) : 0;
   if (slot->times_out)
     done->d2h_busy_ns
-        = busy_ns (d, HASS_CUDA_COPY_OUT, kit->done, done->d2h_ns);
+        = busy_ns (d, HASS_CUDA_COPY_OUT, kit->done, done->d2h_ns, &left_ns);
   done->host_ns = slot->host_ns;
   done->worker_ns = slot->worker_ns;
+  done->setup_ns = slot->setup_ns;
+  done->late_us = late_us (d, left_ns);
   done->accumulator = hass_cuda_accumulator (d, slot);
   if (d->farm->record_bytes == 0)
     return;

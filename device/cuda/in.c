@@ -6,10 +6,9 @@
    2. Inputs in pinned memory are copied from there: contiguous ones at once,
       scattered ones in a batch if they are large enough on average.
    3. 1 MiB or more of contiguous pageable memory: either its pages are pinned
-      for the copy or it is staged, whichever has taken less time so far, with
-      inputs of about this size; every 64th tries the other way. The partial
-   pages at both ends, and halos in pages of a neighbouring block, are always
-   staged.
+      for the copy or it is staged, as hass_gpu_prefers_pinning() decides. The
+      partial pages at both ends, and halos in pages of a neighbouring block,
+      are always staged.
    4. Scattered inputs are gathered into pinned staging by several threads,
       while the part that is gathered is being copied (gather.c).
    The tables that kernels need are copied with the first bytes.
@@ -241,11 +240,10 @@ staging_bytes (const HassCudaGroup *group)
          + (group->direct_in ? 0 : l->input_bytes + HASS_STAGING_GUARD);
 }
 
-/* Places the groups of the slot's bundle in its input buffer, makes room for
-   them, and enqueues the copies of all inputs to the device. Returns: FALSE
-   with an error if memory is insufficient or a copy fails. */
+/* Places the groups of the slot's bundle in its input buffer and makes room for
+   them. Returns: FALSE with an error if memory is insufficient. */
 gboolean
-hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+hass_cuda_place (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
   gsize device_bytes = COPY_LINE, host_bytes = 0;
   for (guint i = 0; i < slot->groups->len; i++)
@@ -258,10 +256,16 @@ hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
       device_bytes
           = (device_bytes + bytes + 2 * COPY_LINE - 1) & ~(COPY_LINE - 1);
     }
-  if (!hass_cuda_reserve (d, slot, &slot->kit->in, device_bytes, error)
-      || !hass_gpu_reserve_host (d->gpu, &slot->kit->host_in, host_bytes,
-                                 error))
-    return FALSE;
+  return hass_cuda_reserve (d, slot, &slot->kit->in, device_bytes, error)
+         && hass_gpu_reserve_host (d->gpu, &slot->kit->host_in, host_bytes,
+                                   error);
+}
+
+/* Enqueues the copies of all inputs of a bundle that has been placed. Returns:
+   FALSE with an error if a copy fails. */
+gboolean
+hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
   for (guint i = 0; i < slot->groups->len; i++)
     {
       HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, i);

@@ -318,18 +318,31 @@ expect_gathering (const HassCudaDevice *d, const HassBlock *blocks, gsize n)
     hass_copy_crew_expect ((guint)MIN (n * a->input_bytes / HELPED_BYTES, 64));
 }
 
+/* Makes room for a bundle on the GPU and in staging, and measures how long that
+   takes. Returns: FALSE with an error. */
+static gboolean
+make_room (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  gint64 begin_ns = hass_clock_ns ();
+  gboolean ok = hass_cuda_reserve_results (d, slot, error)
+                && hass_cuda_place (d, slot, error);
+  slot->setup_ns = hass_clock_ns () - begin_ns;
+  return ok;
+}
+
 /* Records the epoch event, time 0 of the farm on this device, when the farm's
    first bundle is submitted; the ends of kernels are measured from it.
    Returns: FALSE with an error. */
 static gboolean
 begin_epoch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
-  if (!d->has_epoch)
-    d->has_epoch
-        = hass_gpu_check (d->gpu,
-                          hass_cudart ()->event_record (d->slots[0].kit->epoch,
-                                                        slot->kit->stream),
-                          "record an event", error);
+  if (d->has_epoch)
+    return TRUE;
+  d->epoch_ns = hass_clock_ns ();
+  d->has_epoch = hass_gpu_check (
+      d->gpu,
+      hass_cudart ()->event_record (d->slots[0].kit->epoch, slot->kit->stream),
+      "record an event", error);
   return d->has_epoch;
 }
 
@@ -382,8 +395,7 @@ hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
   slot->n_blocks = n;
   slot->n_runs = 0;
   slot->host_ns = slot->worker_ns = 0;
-  gboolean ok = choose_streams (d, slot, error)
-                && hass_cuda_reserve_results (d, slot, error)
+  gboolean ok = choose_streams (d, slot, error) && make_room (d, slot, error)
                 && begin_epoch (d, slot, error) && send_inputs (d, slot, error)
                 && hass_cuda_compute (d, slot, error);
   hass_cuda_note_peak (d);

@@ -212,7 +212,8 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
     {
       d->done_ns = hass_clock_ns ();
       /* Otherwise it may have been done for a while. */
-      if (found.n_looks > 1)
+      d->awaited = found.n_looks > 1;
+      if (d->awaited)
         {
           d->expected_ns = d->done_ns - begin_ns;
           d->expected_blocks = d->slots[d->queue[found.at]].n_blocks;

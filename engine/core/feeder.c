@@ -334,6 +334,7 @@ add_up (HassCompletion *told, const HassFeederPart *part,
   told->kernel_busy_ns += done->kernel_busy_ns;
   told->h2d_busy_ns += done->h2d_busy_ns;
   told->d2h_busy_ns += done->d2h_busy_ns;
+  told->setup_ns += done->setup_ns;
 }
 
 /* Announces a part that has left the device, before its units end the round or,
@@ -373,7 +374,7 @@ announce (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
           .out_bytes = part->out_bytes,
           .failed = done->failed };
   if (!fact.stages && !done->failed)
-    fact.stages = estimated_stages (f, part, done, back->end_ns);
+    fact.stages = estimated_stages (f, part, done, back->left_ns);
   HASS_ANNOUNCE (f->job, part, &fact);
 }
 
@@ -425,6 +426,7 @@ hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
   if (!failed)
     count (f, part, back);
   f->last_end_ns = back->end_ns;
+  f->last_left_ns = MAX (f->last_left_ns, back->left_ns);
   grant->n_parts--;
   part->grant = NULL;
   hass_lock_take (&f->job->decision);
@@ -434,6 +436,6 @@ hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
       hass_round_give_back (&grant->round->round, part->extent);
       give_rest_back (grant);
     }
-  hass_feeder_finish_locked (f, grant, back->end_ns);
+  hass_feeder_finish_locked (f, grant, f->last_left_ns);
   hass_lock_give (&f->job->decision);
 }

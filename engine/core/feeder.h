@@ -108,7 +108,8 @@ typedef struct
  *   a part. FALSE: the reported times include waiting for other parts on the
  *   same link.
  * @error_domain, @error_code: of the device's last error; 0: it gave none.
- * @last_end_ns: when the last part was settled.
+ * @last_end_ns: when the last part was settled; @last_left_ns: when the last
+ * one left the device.
  * @stages: stages of the previous part, kept only if the farm has listeners.
  */
 typedef struct
@@ -124,7 +125,7 @@ typedef struct
   gboolean alone, few_copies, busy_times;
   GQuark error_domain;
   gint error_code;
-  gint64 last_end_ns;
+  gint64 last_end_ns, last_left_ns;
   HassStages stages;
 } HassFeeder;
 

@@ -85,16 +85,25 @@ may_use (const HassFarm *farm, const HassDeviceKindOps *kind)
                        : worker_for (farm, kind->name) != NULL;
 }
 
+/* Returns TRUE if an inexact count of devices (that of an earlier probe) will
+   not do, because cores cannot compute all that is known: then a device that is
+   missing matters. */
+static gboolean
+needs_devices (const HassFarm *farm)
+{
+  gboolean all = farm->cpu_worker != NULL;
+  for (gsize i = 0; i < farm->n_loads && farm->kind == HASS_FARM_FUNCTION; i++)
+    all = all && farm->loads[i].flags & HASS_LOAD_CPU;
+  return !all;
+}
+
 /* Adds to @linked the machine's devices of the chosen kinds, at most as many as
-   the options allow. A data farm with a CPU worker accepts an inexact count of
-   devices (that of an earlier probe), because the CPU can compute all loads if
-   a device is missing; in a function farm a task may need a device of one kind,
-   so the count must be exact. */
+   the options allow. */
 static gboolean
 make_devices (const HassFarm *farm, GPtrArray *linked, GError **error)
 {
   const HassDeviceKindOps *kind;
-  gboolean exact = !farm->cpu_worker || farm->kind == HASS_FARM_FUNCTION;
+  gboolean exact = needs_devices (farm);
   guint most = farm->run->n_gpus > 0 ? (guint)farm->run->n_gpus : G_MAXUINT;
   guint32 chosen;
   if (!hass_device_kinds_chosen (&chosen, error))

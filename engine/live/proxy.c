@@ -46,9 +46,11 @@ settle (HassProxy *p, HassFeederPart *part, const HassBundleDone *done,
   HassJob *job = p->job;
   HassSlot *round = part->grant->round;
   gint64 end_ns = hass_live_now (job);
-  HassFeederBack back = {
-    .done = done, .message = message, .left_ns = end_ns, .end_ns = end_ns
-  };
+  HassFeederBack back = { .done = done,
+                          .message = message,
+                          .left_ns = MAX (end_ns - (gint64)done->late_us * 1000,
+                                          part->submit_ns),
+                          .end_ns = end_ns };
   if (!done->failed)
     back.counted = hass_feeder_results (&p->feeder, part, done);
   back.settled_ns = job->listeners ? hass_live_now (job) : end_ns;

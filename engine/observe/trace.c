@@ -290,15 +290,16 @@ completed (gpointer self, const HassCompleted *f)
   Lines *lines = self;
   const HassCompletion *told = f->told;
   char h2d[JSON_NUMBER_BYTES], kernel[JSON_NUMBER_BYTES],
-      d2h[JSON_NUMBER_BYTES];
+      d2h[JSON_NUMBER_BYTES], setup[JSON_NUMBER_BYTES];
   add (lines,
        "{\"t\":%" G_GINT64_FORMAT
        ",\"event\":\"done\",\"round\":%" G_GUINT64_FORMAT
        ",\"device\":\"%s\",\"units\":%" G_GUINT64_FORMAT
        ",\"start\":%" G_GINT64_FORMAT
-       ",\"h2d\":%s,\"kernel\":%s,\"d2h\":%s,\"failed\":%s}",
+       ",\"setup\":%s,\"h2d\":%s,\"kernel\":%s,\"d2h\":%s,\"failed\":%s}",
        told->end_ns, f->round->number, device_name (lines, told->device),
-       told->units, told->start_ns, json_number (h2d, "%.0f", told->h2d_ns),
+       told->units, told->start_ns, json_number (setup, "%.0f", told->setup_ns),
+       json_number (h2d, "%.0f", told->h2d_ns),
        json_number (kernel, "%.0f", told->kernel_ns),
        json_number (d2h, "%.0f", told->d2h_ns),
        told->failed ? "true" : "false");

@@ -57,7 +57,7 @@ GHashTable *hass_short_farms_new (void); /* values are HassShortFarm */
 HassShortFarm *hass_short_farms_find (GHashTable *farms,
                                       const HassStrategyEnv *env,
                                       const char *strategy);
-void hass_short_farm_tell (const HassShortFarm *farm, HassProfileRate *rates);
+void hass_short_farm_tell (HassShortFarm *farm, HassProfileRate *rates);
 void hass_short_farm_add (HassShortFarm *farm, const HassProfileSample *samples,
                           gboolean told, double work, double run_ns);
 

@@ -11,7 +11,8 @@
       for a core, as a single further bundle is for a GPU, since more may cost
       more than they teach where one device is hundreds of times as fast. A
       GPU's only bundle counts if it was faster than all cores together, as the
-      GPU is faster then whatever its warm-up took.
+      GPU is faster then whatever its warm-up took, or if they did nothing: then
+      it was the farm.
    2. Rate. It is work / busy time. The busy time of a GPU's bundle is from its
       grant, or the end of the previous bundle if that is later, to its results;
       that of a CPU pool is the average over its cores.
@@ -42,13 +43,14 @@
    shorter, and loops of farms write often; longer, and changes of a device are
    stored later. */
 #define SHORT_S 10
-/* Least busy time of a GPU, or of all cores together, in ns, for a sample of
-   its rate. A guess: less, and samples are noisy; more, and devices with a
-   small share get none. */
+/* Least busy time of a GPU that is not faster than all cores, or of all cores
+   together, in ns, for a sample of its rate. A guess: less, and samples are
+   noisy; more, and devices with a small share get none. */
 #define LEAST_BUSY_NS 1000000
-/* Least busy time of a device, in ns, for a sample of its rate in a farm that
-   is too short for the profile store's file. A guess: less, and samples are
-   noisy; more, and the shortest farms get none. */
+/* Least busy time, in ns, for a sample of the rate of a GPU that is faster than
+   all cores, and of any device in a farm that is too short for the profile
+   store's file. A guess: less, and samples are noisy; more, and the shortest
+   farms get none. */
 #define SHORT_BUSY_NS 10000
 /* If the first completion of a CPU pool has at least this busy time, in ns, the
    pool's warm-up is a negligible part of it and the completion is included in
@@ -162,7 +164,11 @@ hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done)
   /* If several bundles are in flight, this one counts from the end of the
      previous one. */
   gint64 start_ns = MAX (done->start_ns, s->end_ns);
-  double ns = cpu ? done->kernel_ns : (double)(done->end_ns - start_ns);
+  double took_ns = (double)MAX (done->end_ns - start_ns, 0);
+  double least_ns = MAX (done->h2d_busy_ns, done->kernel_busy_ns);
+  double idle_ns = MAX (took_ns - least_ns, 0);
+  double once_ns = done->setup_ns + (s->begun ? 0 : done->worker_ns);
+  double ns = cpu ? done->kernel_ns : took_ns - MIN (once_ns, idle_ns);
   s->end_ns = MAX (s->end_ns, done->end_ns);
   add (s->begun ? &s->rest : &s->warm_up, done, ns);
   if (s->begun && !cpu)
@@ -219,21 +225,28 @@ include_warm_up (Sum *sum, const Sampler *s)
   sum->busy_ns += s->warm_up.busy_ns;
 }
 
+/* Returns: what all cores together have done; no work: nothing, or there are
+   none. */
+static Sum
+of_cores (const HassSamplers *samplers)
+{
+  Sum all = { 0 };
+  for (guint d = 0; d < samplers->env->n_devices; d++)
+    if (is_cpu (samplers, d))
+      {
+        all = samplers->each[d].rest;
+        include_warm_up (&all, &samplers->each[d]);
+      }
+  return all;
+}
+
 /* Returns: whether a GPU was faster in @sum than all cores together have
    been. */
 static gboolean
-outran_cores (const HassSamplers *samplers, const Sum *sum)
+outran (const Sum *sum, const Sum *cores)
 {
-  for (guint d = 0; d < samplers->env->n_devices; d++)
-    {
-      const Sampler *s = &samplers->each[d];
-      Sum all = s->rest;
-      include_warm_up (&all, s);
-      if (is_cpu (samplers, d))
-        return all.work > 0
-               && sum->work * all.busy_ns > all.work * sum->busy_ns;
-    }
-  return FALSE;
+  return cores->work > 0
+         && sum->work * cores->busy_ns > cores->work * sum->busy_ns;
 }
 
 static HassProfileSample
@@ -243,11 +256,12 @@ sample_of (const HassSamplers *samplers, guint device,
   const Sampler *s = &samplers->each[device];
   gboolean cpu = is_cpu (samplers, device);
   guint servers = cpu ? MAX (samplers->env->devices[device].cores, 1) : 1;
-  Sum sum = s->rest;
+  Sum sum = s->rest, cores = of_cores (samplers);
   if (cpu ? is_short || sum.units == 0 || s->warm_up.busy_ns >= WARM_BUSY_NS
-          : sum.units == 0 && outran_cores (samplers, &s->warm_up))
+          : sum.units == 0
+                && (cores.units == 0 || outran (&s->warm_up, &cores)))
     include_warm_up (&sum, s);
-  gboolean brief = is_short || (!cpu && outran_cores (samplers, &sum));
+  gboolean brief = is_short || (!cpu && outran (&sum, &cores));
   if (totals->lost
       || sum.busy_ns * servers < (brief ? SHORT_BUSY_NS : LEAST_BUSY_NS)
       || sum.units == 0 || !(sum.work > 0))

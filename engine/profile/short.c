@@ -16,6 +16,10 @@
       are cold, is not measured.
    3. Size. Time per work depends on the amount of work. If a run has more than
       twice or less than half of the work of the run before, step 2 begins anew.
+   4. Number. The file and the samples are not written in every run, but a
+      strategy that puts a trial off until earlier runs have paid for it needs
+      the number of runs. So all runs of the process count, long ones too, while
+      a device has no rate in the file.
 
    Thread safety: one thread at a time; see profile.c. */
 #include "profile-private.h"
@@ -60,7 +64,8 @@ struct HassShortFarm
   /* ns per work of the latest TIMES runs of each way, as a ring */
   double ns_per_work[WAYS][TIMES];
   guint64 n_runs[WAYS];
-  double work; /* work of the last run; 0: there was none */
+  double work;   /* work of the last run; 0: there was none */
+  guint n_begun; /* runs of any length */
 };
 
 static void
@@ -126,14 +131,19 @@ is_to_be_told (const HassShortFarm *farm)
 }
 
 /* Adds the remembered rates to @rates [n_devices], for devices without a rate
-   in the file, if the farm's next run is to be one with rates told. */
+   in the file, if the farm's next run is to be one with rates told. That run is
+   counted. */
 void
-hass_short_farm_tell (const HassShortFarm *farm, HassProfileRate *rates)
+hass_short_farm_tell (HassShortFarm *farm, HassProfileRate *rates)
 {
   gboolean told = is_to_be_told (farm);
   for (guint d = 0; d < farm->n_devices && told; d++)
     if (rates[d].runs == 0)
       rates[d] = hass_profile_entry_rate (farm->entries[d]);
+  for (guint d = 0; d < farm->n_devices; d++)
+    if (rates[d].runs > 0)
+      rates[d].runs = MAX (rates[d].runs, farm->n_begun);
+  farm->n_begun++;
 }
 
 /* Adds a run: what it has shown of each device, whether the strategy was told

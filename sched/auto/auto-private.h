@@ -95,6 +95,12 @@ guint64 hass_auto_long_unit (HassAuto *s, const HassRound *round,
    (start.c). */
 gboolean hass_auto_cores_sit_out (const HassAuto *s, const HassRound *round);
 
+/* Returns TRUE if a GPU that is not open yet cannot be counted on in this
+   round: it opens after the planned end, or the engine will not open it because
+   the rest of the round is too short (start.c). */
+gboolean hass_auto_closed (const HassAuto *s, const HassRound *round,
+                           guint device);
+
 /* Returns the work of the next bundle of a GPU that participates in the plan;
    0: it gets none now (bundle.c). */
 double hass_auto_bundle_work (HassAuto *s, const HassRound *round,

@@ -99,10 +99,6 @@ static const double least_uncertainty[] = {
    this fraction of the time of the round. A guess: more, and one bundle may
    delay the end of the round. */
 #define MOST_WHOLE 0.25
-/* The engine opens a GPU only if the round lasts at least OPENINGS times as
-   long as opening it takes, see HassDeviceTraits. With another value the
-   strategy would count on GPUs that are never opened. */
-#define OPENINGS 2
 /* A GPU that is known from earlier runs only, and not yet measured in this one,
    gets at most this fraction of its part of the plan in a bundle. A guess:
    more, and a stored rate that no longer holds costs a round. */
@@ -149,19 +145,6 @@ doubt (const HassAuto *s)
   return s->k.u.levels ? hass_levels_doubt (s->k.u.levels) : -1;
 }
 
-/* Returns TRUE if a GPU that is not open yet cannot be counted on in this
-   round: it opens after the planned end, or the engine will not open it because
-   the rest of the round is too short. */
-static gboolean
-is_closed (const HassAuto *s, const HassRound *round, guint device)
-{
-  const HassDeviceTraits *t = &s->k.u.devices[device];
-  double now_ns = MAX (s->k.f.now_ns, hass_round_begin_ns (round));
-  return t->opening
-         && (t->opens_at_ns > 0 ? t->opens_at_ns > now_ns + s->plan.finish_ns
-                                : s->plan.finish_ns < OPENINGS * t->opening_ns);
-}
-
 /* Returns TRUE if a device that is not measured yet may still get units of this
    round; then the plan is uncertain. */
 static gboolean
@@ -170,7 +153,7 @@ may_join (const HassAuto *s, const HassRound *round)
   for (guint d = 0; d < s->k.u.n; d++)
     if (!hass_forecast_out (&s->k.f, d)
         && !hass_estimates_measured (&s->k.e, round, d)
-        && !is_closed (s, round, d)
+        && !hass_auto_closed (s, round, d)
         && (s->plan.runners[d].runs
             || !hass_estimates_known (&s->k.e, round, d)))
       return TRUE;
@@ -232,29 +215,6 @@ late_work (const HassAuto *s, const HassRound *round, double gpu_rate,
   double end_ns = free_ns + (waves + 1) * unit_ns;
   double with_ns = finish_ns + late / gpu_rate;
   return late > 0 && with_ns < end_ns && end_ns < with_ns + fixed_ns ? late : 0;
-}
-
-/* Returns TRUE if no other device helps in the rest of the round and the device
-   itself cuts what it gets into parts whose copies overlap kernels: then it can
-   get all in one grant. Cores that sit out do not help, nor does a GPU that
-   will not be open in time, if costs are equal: else that time is uncertain. */
-static gboolean
-by_itself (const HassAuto *s, const HassRound *round, guint device)
-{
-  const HassStrategyEnv *env = s->k.u.env;
-  gboolean others = FALSE;
-  for (guint d = 0; d < s->k.u.n; d++)
-    others
-        |= d != device
-           && (s->plan.runners[d].runs
-               || (!hass_forecast_out (&s->k.f, d)
-                   && !hass_estimates_known (&s->k.e, round, d)
-                   && !(d == s->k.u.cpu && hass_auto_cores_sit_out (s, round))
-                   && (env->cost != HASS_COST_EQUAL
-                       || !is_closed (s, round, d))));
-  return !others && env->devices[device].part_bytes > 0
-         && env->farm != HASS_FARM_FUNCTION
-         && hass_estimates_measured (&s->k.e, round, device);
 }
 
 /* Returns the time that one more bundle costs whatever its work, in ns: its
@@ -475,9 +435,6 @@ double
 hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
 {
   double rate = s->plan.runners[device].rate;
-  s->why = "all, no other device helps";
-  if (by_itself (s, round, device))
-    return s->plan.work;
   s->why = "until it is clearer which device is late";
   if (rate <= 0)
     return 0;

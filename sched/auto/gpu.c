@@ -21,6 +21,31 @@
    GPU idles between them. */
 #define FIRST_BUNDLES 2
 
+/* Returns TRUE if no other device helps in the rest of the round and the device
+   itself cuts what it gets into parts whose copies overlap kernels: then it can
+   get all in one grant. Cores that sit out do not help, nor does a GPU that
+   will not be open in time, if costs are equal: else that time is uncertain.
+   Where some tasks are simple a plan holds for the others only. */
+static gboolean
+by_itself (const HassAuto *s, const HassRound *round, guint device)
+{
+  const HassStrategyEnv *env = s->k.u.env;
+  gboolean others = FALSE;
+  for (guint d = 0; d < s->k.u.n; d++)
+    others
+        |= d != device
+           && (s->plan.runners[d].runs
+               || (!hass_forecast_out (&s->k.f, d)
+                   && !hass_estimates_known (&s->k.e, round, d)
+                   && !(d == s->k.u.cpu && hass_auto_cores_sit_out (s, round))
+                   && (env->cost != HASS_COST_EQUAL
+                       || !hass_auto_closed (s, round, d))));
+  return !others && env->devices[device].part_bytes > 0
+         && s->k.u.first_parallel == 0
+         && (hass_estimates_measured (&s->k.e, round, device)
+             || hass_auto_cores_sit_out (s, round));
+}
+
 /* Returns TRUE if the elements of the round are so few that it takes more of
    the round than first bundles may have to fill the GPU; a smaller bundle would
    take as long. */
@@ -208,6 +233,12 @@ grant_first (HassAuto *s, HassRound *round, guint device, gboolean force,
   m->hopeless = m->hopeless || m->copy_ns > s->plan.finish_ns;
   if (m->hopeless && !force)
     return HASS_WAIT;
+  if (by_itself (s, round, device))
+    {
+      s->why = "all, no other device helps";
+      fill_in (s, round, device, 0, grant);
+      return HASS_TAKE;
+    }
   s->why = "until its first bundles are back";
   if (m->n_bundles >= first_bundles (&s->k.u, round, device))
     return HASS_WAIT;
@@ -238,7 +269,10 @@ grant_planned (HassAuto *s, HassRound *round, guint device, gboolean force,
   s->why = "until others on its link have as much ahead";
   if (hass_auto_pipeline_waits (&s->k.p, &s->plan, device) && !force)
     return HASS_WAIT;
-  double work = hass_auto_bundle_work (s, round, device);
+  gboolean alone = by_itself (s, round, device);
+  double work = alone ? s->plan.work : hass_auto_bundle_work (s, round, device);
+  if (alone)
+    s->why = "all, no other device helps";
   if (work <= 0 && !force)
     return HASS_WAIT;
   fill_in (s, round, device, work, grant);

@@ -29,8 +29,8 @@
    opens. */
 #define OVERDUE 2
 /* In a round that is not long cores wait for a GPU that is predicted to open
-   within this part of a unit's time: they lose as much at most, and may lose
-   the rest if they begin another unit. A guess. */
+   within this part of a unit's time, with all such waits of a round for twice
+   as long: they may lose a unit's time if they begin another. A guess. */
 #define SOON_PART 0.5
 /* Before a core has finished a unit, one is assumed to take a core at most as
    long as a filled GPU needs for CORE_TIMES of them. A guess: GPUs are 2 to
@@ -54,6 +54,10 @@
    time that they alone would need for the rest of it. A guess: more costs more
    if the GPU is of no use. */
 #define WAIT_PART 0.025
+/* The engine opens a GPU only if the round lasts at least OPENINGS times as
+   long as opening it takes, see HassDeviceTraits. With another value the
+   strategy would count on GPUs that are never opened. */
+#define OPENINGS 2
 
 /* -- What GPUs show ----------------------------------------------------- */
 
@@ -129,6 +133,16 @@ opens_within (const HassAuto *s, const HassRound *round, double ns,
         return TRUE;
     }
   return FALSE;
+}
+
+gboolean
+hass_auto_closed (const HassAuto *s, const HassRound *round, guint device)
+{
+  const HassDeviceTraits *t = &s->k.u.devices[device];
+  double now_ns = MAX (s->k.f.now_ns, hass_round_begin_ns (round));
+  return t->opening
+         && (t->opens_at_ns > 0 ? t->opens_at_ns > now_ns + s->plan.finish_ns
+                                : s->plan.finish_ns < OPENINGS * t->opening_ns);
 }
 
 /* -- First units -------------------------------------------------------- */
@@ -210,24 +224,53 @@ few_units (const HassUnits *u, const HassRound *round)
   return hass_round_units (round) < times;
 }
 
+/* Returns TRUE if the GPU is predicted to open within SOON_NS from now, or
+   should have opened since as long. */
+static gboolean
+opens_soon (const HassAuto *s, const HassRound *round, guint device)
+{
+  const HassDeviceTraits *t = &s->k.u.devices[device];
+  double now_ns = MAX (s->k.f.now_ns, hass_round_begin_ns (round));
+  return t->opening && t->opens_at_ns > 0
+         && fabs (t->opens_at_ns - now_ns) < SOON_NS;
+}
+
 /* Returns how long, in ns, cores may wait for a GPU that is open, or soon will
    be, and will show its rate by a first bundle; 0: there is none. */
 static double
 shows_within (const HassAuto *s, const HassRound *round)
 {
-  double ns = 0, now_ns = MAX (s->k.f.now_ns, hass_round_begin_ns (round));
+  double ns = 0;
   for (guint d = 0; d < s->k.u.n; d++)
     {
-      const HassSeat *m = &s->k.f.seats[d];
-      const HassDeviceTraits *t = &s->k.u.devices[d];
-      gboolean opens = t->opening && t->opens_at_ns > 0
-                       && fabs (t->opens_at_ns - now_ns) < SOON_NS;
-      if (unmeasured_gpu (s, round, d) && (opens || !t->opening)
-          && !hass_forecast_out (&s->k.f, d) && !m->hopeless && !m->failed
-          && (opens || !m->absent) && m->copy_ns < HASS_AUTO_LONG_COPY_NS)
+      gboolean opens = opens_soon (s, round, d);
+      if (unmeasured_gpu (s, round, d) && (opens || !s->k.u.devices[d].opening)
+          && !hass_forecast_out (&s->k.f, d)
+          && s->k.f.seats[d].copy_ns < HASS_AUTO_LONG_COPY_NS)
         ns = MAX (ns, opens ? SOON_NS : MOST_WAIT_NS);
     }
   return ns;
+}
+
+/* Returns the rate, in work per ns, of a filled GPU that is open or soon will
+   be: what it has shown or, before, had in earlier runs; 0: unknown. Where a
+   round has few thread blocks, it could not fill the GPU in earlier runs
+   either. */
+static double
+shown_rate (const HassAuto *s, const HassRound *round, guint device)
+{
+  const HassUnits *u = &s->k.u;
+  const HassDeviceTraits *t = &u->devices[device];
+  if (device == u->cpu || hass_forecast_out (&s->k.f, device))
+    return 0;
+  if (s->k.e.of[device].n_done > 0
+      && hass_estimates_measured (&s->k.e, round, device))
+    return 1 / hass_estimates_fit (&s->k.e, round, device, TRUE)->ns_per_work;
+  if (!u->env->profile || (t->opening && !opens_soon (s, round, device)))
+    return 0;
+  double filled
+      = u->blocks ? MIN (1, hass_round_units (round) / (double)t->cores) : 1;
+  return u->env->profile[device].work_per_ns / filled;
 }
 
 /* Returns the time of the rounds so far, in ns, and about that of the earlier
@@ -242,25 +285,24 @@ spent_ns (const HassAuto *s, const HassRound *round, double rate)
   return s->k.f.spent_ns + runs * hass_round_total_work (round) / rate;
 }
 
-/* Returns TRUE if one unit on a core may take longer than the measured GPUs
-   need for all that waits, and for more than little of the time that has
-   passed; sets whether there is such a GPU. */
+/* Returns TRUE if one unit on a core may take longer than the GPUs whose rate
+   is known need for all that waits, and for more than little of the time that
+   has passed; sets whether there is such a GPU. */
 static gboolean
-outlasts_gpus (const HassAuto *s, const HassRound *round, gboolean *measured)
+outlasts_gpus (const HassAuto *s, const HassRound *round, gboolean *known)
 {
   double rate = 0, fill_ns = 0, unit_ns = INFINITY;
   const HassUnits *u = &s->k.u;
   for (guint d = 0; d < u->n; d++)
-    if (d != u->cpu && s->k.e.of[d].n_done > 0
-        && !hass_forecast_out (&s->k.f, d)
-        && hass_estimates_measured (&s->k.e, round, d))
-      {
-        double ns = hass_estimates_fit (&s->k.e, round, d, TRUE)->ns_per_work;
-        rate += 1 / ns;
-        fill_ns = MAX (fill_ns, hass_units_fill_work (u, d) * ns);
-        unit_ns = MIN (unit_ns, core_times (u, d) * u->work * ns);
-      }
-  *measured = rate > 0;
+    {
+      double its = shown_rate (s, round, d);
+      if (!(its > 0))
+        continue;
+      rate += its;
+      fill_ns = MAX (fill_ns, hass_units_fill_work (u, d) / its);
+      unit_ns = MIN (unit_ns, core_times (u, d) * u->work / its);
+    }
+  *known = rate > 0;
   double left_ns = MAX (fill_ns, u->work * hass_round_waiting (round) / rate);
   return rate > 0 && unit_ns > left_ns + TRIED_PART * spent_ns (s, round, rate);
 }
@@ -268,10 +310,10 @@ outlasts_gpus (const HassAuto *s, const HassRound *round, gboolean *measured)
 gboolean
 hass_auto_cores_sit_out (const HassAuto *s, const HassRound *round)
 {
-  gboolean measured;
+  gboolean known;
   return s->k.u.cpu < s->k.u.n && few_units (&s->k.u, round)
          && !hass_estimates_known (&s->k.e, round, s->k.u.cpu)
-         && outlasts_gpus (s, round, &measured);
+         && outlasts_gpus (s, round, &known);
 }
 
 /* Returns the number of first units for the cores while no core has finished
@@ -281,12 +323,13 @@ hass_auto_cores_sit_out (const HassAuto *s, const HassRound *round)
    GPU that is far faster need not wait for the slowest of many units. The other
    cores follow as soon as a GPU shows that it is not far faster, or at once
    where no GPU can be. In a round of few units no core begins one before a GPU
-   has shown its rate, nor after that where the GPUs may do all sooner. */
+   that is open, or soon will be, has shown its rate, here or in earlier runs,
+   nor after that where the GPUs may do all sooner; else one begins. */
 guint64
 hass_auto_first_units (HassAuto *s, const HassRound *round, guint64 waiting,
                        gboolean force, HassGrant *grant)
 {
-  gboolean few = few_units (&s->k.u, round) && !force, measured = FALSE;
+  gboolean few = few_units (&s->k.u, round) && !force, known = FALSE;
   guint cores = s->k.u.cores;
   guint64 kept = hass_forecast_kept_units (&s->k.f, round);
   guint64 most = CLAMP (waiting - MIN (kept, waiting), 1, cores);
@@ -295,13 +338,13 @@ hass_auto_first_units (HassAuto *s, const HassRound *round, guint64 waiting,
       && !may_be_as_fast (s, round, cores))
     most = 1;
   s->why = "a unit may take a core longer than GPUs need for all";
-  if (few && outlasts_gpus (s, round, &measured))
+  if (few && outlasts_gpus (s, round, &known))
     return 0;
   s->why = "until a GPU has shown its rate, because units are few";
-  if (few && !measured && !copies_take_long (s, round)
+  if (few && !known && !copies_take_long (s, round)
       && may_wait (s, shows_within (s, round), grant))
     return 0;
-  if (few && measured)
+  if (few && known)
     most = 1;
   s->why = "first units of cores";
   if (given < (gint64)most)
@@ -332,10 +375,11 @@ measured_soon (const HassAuto *s, const HassRound *round, double unit_ns)
    is not measured yet: 1, or 0 if it waits. No share is cut, since cores take
    units of a share without asking, and the GPU may be slow to open.
    A core gets none where the cores are negligible beside the GPUs, or would end
-   late, as a GPU's half-done first grant or another GPU shows. While a GPU's
-   first bundle is in flight, or a GPU is about to open, all cores but one wait
-   for it; that one waits for a time that is short beside what the cores alone
-   need. */
+   late, as a GPU's half-done first grant or another GPU shows. In a long round
+   all cores but one wait while a GPU's first bundle is in flight, or a GPU is
+   about to open; that one waits for a time that is short beside what the cores
+   alone need. In other rounds all wait for a GPU that opens within a part of a
+   unit's time. */
 guint64
 hass_auto_long_unit (HassAuto *s, const HassRound *round, double unit_ns,
                      double cpu_rate, HassGrant *grant)

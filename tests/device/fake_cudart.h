@@ -98,6 +98,7 @@ const char *fake_call_name (FakeCall call);
  *   by another process.
  * @multiprocessors: 0: 4. @threads: of each; 0: 32. @compute_major: 0: says 0.
  * @copy_delay_us, @kernel_delay_us: before each is executed.
+ * @allocate_us: that allocating pinned memory takes.
  * @hold_kernels_until: none is executed before this call was made; 0: no such.
  * @hold_copies: those that have begun go on when their device has failed.
  * @fail_at: [call]: this call of its kind fails, and may be tried again.
@@ -123,7 +124,7 @@ typedef struct
   int device_count_code;
   gsize memory_bytes, foreign_bytes;
   guint multiprocessors, threads, compute_major;
-  guint copy_delay_us, kernel_delay_us;
+  guint copy_delay_us, kernel_delay_us, allocate_us;
   FakeCall hold_kernels_until;
   gboolean hold_copies;
   guint fail_at[FAKE_N_CALLS], fail_every[FAKE_N_CALLS], after_launches;

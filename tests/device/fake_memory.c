@@ -169,8 +169,9 @@ fake_release (gpointer memory)
 int
 fake_allocate_host (gpointer *memory, gsize bytes)
 {
-  int code = fake_enter (FAKE_ALLOCATE_HOST, NULL);
   gpointer real = NULL;
+  g_usleep (fake.plan.allocate_us);
+  int code = fake_enter (FAKE_ALLOCATE_HOST, NULL);
   if (!code && bytes > 0 && posix_memalign (&real, PAGE_BYTES, bytes) != 0)
     code = FAKE_NO_MEMORY;
   if (!code && real)

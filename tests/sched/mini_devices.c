@@ -245,6 +245,8 @@ mini_bundle_finishes (MiniRun *run, guint device, guint counter)
           .host_ns = gpu->host_ns_per_work * mini_cost_of (run, lane->extent),
           .worker_ns
           = gpu->tells_first && farm->bundles[device] == 0 ? gpu->first_ns : 0,
+          .setup_ns
+          = gpu->tells_setup && farm->bundles[device] == 0 ? gpu->first_ns : 0,
           .first_of_round = run->result->devices[device].bundles == 0,
           .failed = failed };
   farm->bundles[device]++;

@@ -46,7 +46,8 @@
  *   never.
  * @known_rate: what its traits say, 0: nothing.
  * @first_ns: its very first bundle takes so much longer.
- * @tells_first: and it says that this was its worker's own time.
+ * @tells_first: and it says that this was its worker's own time; @tells_setup:
+ *   that it prepared something.
  * @copy_ns_per_work: and each bundle on its way in, on a link of its own.
  * @host_ns_per_work: so much time of cores its bundles cost, as it says.
  * @opens_ns: it asks for nothing before that; INFINITY: that is not begun with.
@@ -66,7 +67,7 @@ typedef struct
   guint lost_after;
   double known_rate;
   double first_ns;
-  gboolean tells_first;
+  gboolean tells_first, tells_setup;
   double copy_ns_per_work;
   double host_ns_per_work;
   double opens_ns, said_ns, opening_ns;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_grants.c: what becomes of a grant on a device: parts that are alike, and
    what the strategy hears of the time that the GPU worker itself and kernels
-   took.
+   took, and of when it ended.
    Thread safety: one thread, beside the engine's and the stand-in's. */
 #include <unistd.h>
 
 #include "tests/engine/counting.h"
+#include "device/cuda/cudart-private.h"
 #include "device/fake_machine.h"
 #include "engine/core/feeder.h"
 #include "hass/hass.h"
@@ -239,6 +240,41 @@ setup_is_told (void)
     CU_ASSERT_TRUE (told[i].worker_ns > 0);
 }
 
+/* -- When a bundle left --------------------------------------------------- */
+
+static HassGpuStream *of_first;
+static gint64 left_ns; /* then all of the first bundle's work had ended */
+
+/* While the second bundle is handed over, the first one ends. */
+static gboolean
+outlives_first (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+                GError **error)
+{
+  guint *n_calls = data;
+  if (++*n_calls == 1)
+    of_first = stream;
+  else if (*n_calls == 2)
+    {
+      while (hass_cudart ()->stream_query (of_first) != 0)
+        usleep (100);
+      hass_cudart ()->last_error ();
+      left_ns = hass_engine_clock ();
+    }
+  return counting_gpu_worker (bundle, stream, NULL, error);
+}
+
+/* The strategy is told when the bundle left, not when that was noticed. */
+static void
+end_is_told (void)
+{
+  guint n_calls = 0;
+  hear (outlives_first, &n_calls, 2, &(FakePlan){ .n_devices = 1 });
+  CU_ASSERT_TRUE (told[0].end_ns > told[0].grant_ns);
+  CU_ASSERT_TRUE (told[0].end_ns <= left_ns);
+  for (guint i = 1; i < n_told; i++)
+    CU_ASSERT_TRUE (told[i].end_ns >= told[i - 1].end_ns);
+}
+
 /* -- How long kernels kept a device busy --------------------------------- */
 
 #define KERNEL_US 3000
@@ -311,5 +347,7 @@ HASS_TEST_SUITE (
     { "bundles of a farm with a gpu_multiple are whole rows",
       bundles_are_rows },
     { "a worker's own time is told, the first one's too", setup_is_told },
+    { "a grant has ended when it left the GPU, though that is noticed later",
+      end_is_told },
     { "no time of kernels that overlap is counted twice", busy_with_kernels },
     { "a block that fails counts as all its units", failed_blocks_count })

@@ -126,6 +126,48 @@ not_asked_for (void)
   clear ();
 }
 
+static gboolean
+take (const HassTask *task, HassWorker *worker, gpointer data, GError **error)
+{
+  (void)task, (void)worker, (void)data, (void)error;
+  return TRUE;
+}
+
+/* Runs @n tasks that cores and GPUs can compute, and @n_gpu for GPUs alone.
+   Returns: how often that asked which GPUs there are. */
+static guint
+run_tasks (gsize n, gsize n_gpu, guint start_ms)
+{
+  g_autoptr (GError) error = NULL;
+  HassTask tasks[8] = { { .cpu = NULL } };
+  HassFunctionFarm farm = HASS_FUNCTION_FARM_INIT;
+  for (gsize i = 0; i < n + n_gpu; i++)
+    tasks[i]
+        = (HassTask){ .cpu = i < n ? take : NULL, .gpu = counting_gpu_worker };
+  farm.name = "remembered";
+  farm.tasks = tasks;
+  farm.n_tasks = n + n_gpu;
+  farm.run.n_cores = 2;
+  farm.run.platform = "";
+  set_up (2);
+  fake_machine_begin (&(FakePlan){ .n_devices = 2, .start_ms = start_ms });
+  watchdog (60, "tasks for a GPU that is remembered");
+  CU_ASSERT_TRUE (hass_function_farm (&farm, NULL, &error));
+  watchdog (0, NULL);
+  guint n_looks = looks ();
+  fake_machine_end ();
+  clear ();
+  return n_looks;
+}
+
+static void
+tasks_ask (void)
+{
+  CU_ASSERT_EQUAL (run_tasks (3, 0, HOUR_MS), 0);
+  CU_ASSERT_EQUAL (run_tasks (0, 3, 0), 1);
+  CU_ASSERT_EQUAL (run_tasks (3, 1, 0), 1);
+}
+
 /* Whoever cannot do without, or wants to show them. */
 static void
 asked_for (void)
@@ -395,6 +437,7 @@ HASS_TEST_SUITE (
     remembered_gpus,
     { "a tiny farm does not even ask which there are", not_asked_for },
     { "a farm that needs a GPU asks which there are", asked_for },
+    { "tasks ask only if a known one is for GPUs alone", tasks_ask },
     { "the first start looks, once", confirmed },
     { "where there are others, the farm goes on and the next has them",
       disproved },

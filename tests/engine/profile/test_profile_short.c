@@ -106,8 +106,32 @@ short_farms_are_forgotten (void)
   store_end ();
 }
 
+/* The file says of a device that it had one run; the process had more in which
+   the other device was left out, so has no rate. */
+static void
+all_runs_count (void)
+{
+  store_begin ();
+  CU_ASSERT_TRUE (store_tell (&store_search, 0, 3));
+  for (guint begun = 0; begun < 40; begun++)
+    {
+      g_autofree HassProfileRate *rates
+          = hass_profile_find (&store_search, "auto");
+      CU_ASSERT_EQUAL (rates[0].runs, 0);
+      CU_ASSERT_EQUAL (rates[1].runs, MAX (begun, 1));
+      CU_ASSERT_EQUAL (rates[1].work_per_ns, 3);
+    }
+  CU_ASSERT_TRUE (store_tell (&store_search, 4, 3));
+  g_autofree HassProfileRate *known = hass_profile_find (&store_search, "auto");
+  CU_ASSERT_EQUAL (known[0].runs, 1);
+  CU_ASSERT_EQUAL (known[1].runs, 2);
+  store_end ();
+}
+
 HASS_TEST_SUITE (
     profile_short,
+    { "each run of the process counts while a device has no rate",
+      all_runs_count },
     { "of short farms the process tells while that is faster", short_farms },
     { "without a file the process tells of its short farms",
       short_farms_go_second },

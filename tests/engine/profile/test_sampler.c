@@ -150,7 +150,6 @@ some (Bench *b)
     did (b, 1, 1, 4 * MS);
 }
 
-/* They say how long another one would take. */
 static void
 one_unit (void)
 {
@@ -180,10 +179,11 @@ static void
 too_little (void)
 {
   Bench b;
-  fresh (&b, "job"); /* long enough, but only the first bundle */
+  fresh (&b, "all"); /* its first bundle, but there was nothing else */
   did (&b, 1, 1, 40 * MS);
-  CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
-  bench_begin (&b, "job");
+  CU_ASSERT_TRUE (near (bench_end (&b, 1).work_per_ns, 1.0 / (40 * MS)));
+  end ();
+  fresh (&b, "job");
   for (int i = 0; i < 100; i++) /* not a millisecond together */
     did (&b, 1, 1, 10000);
   CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
@@ -235,7 +235,7 @@ short_farm (void)
   for (guint i = 0; i < 5; i++)
     {
       bench_begin (&b, "brief");
-      CU_ASSERT_EQUAL (b.env.profile[0].runs, i < 4 ? 0 : 4);
+      CU_ASSERT_EQUAL (b.env.profile[0].runs >= 4, i == 4);
       did (&b, 0, 33, 200000);
       did (&b, 1, 99, 20000);
       did (&b, 1, 1, 40000);

@@ -12,6 +12,8 @@
 #define CORES 16
 #define CORE_NS 2e8
 #define GPU_NS 1e6
+#define ELEMENTS 100000 /* of a unit */
+#define MOST_UNITS 64
 
 /* Makespan of a first round, as a part of a core's unit. @opens_ns: of the GPU;
    @said_ns: when it was said to open, INFINITY: that is unknown. The farm does
@@ -71,23 +73,51 @@ late (void)
   CU_ASSERT_TRUE (first_round (CORES, 50 * CORE_NS, 1e6) < 1.1);
 }
 
+/* A round of a farm whose GPU, which cuts its grants itself, has the rate
+   1 / @gpu_ns by so many earlier runs, in which no core was tried; 0 runs:
+   nothing is known. */
+static MiniRound
+later_round (HassFarmKind kind, const MiniDevice machine[2], guint runs,
+             double gpu_ns, guint units)
+{
+  HassProfileRate rates[]
+      = { { .runs = 0 }, { .work_per_ns = 1 / gpu_ns, .runs = runs } };
+  HassLoad loads[MOST_UNITS] = { { .size = 0 } };
+  MiniDevice devices[] = { machine[0], machine[1] };
+  MiniRound r;
+  /* A device's work is elements. */
+  for (guint d = 0; d < 2; d++)
+    {
+      devices[d].ns_per_work /= ELEMENTS;
+      devices[d].fill_work *= ELEMENTS;
+    }
+  MiniFarm *farm = mini_farm_new ("auto", kind, HASS_COST_EQUAL, devices, 2, 1);
+  farm->env.element_threads = 0;
+  farm->env.profile = runs > 0 ? rates : NULL;
+  farm->traits[1].part_bytes = 1 << 25;
+  mini_farm_restart (farm, "auto");
+  for (guint i = 0; i < units; i++)
+    loads[i].size = ELEMENTS;
+  mini_farm_run (farm, loads, units, &r);
+  CU_ASSERT_TRUE (r.once && !r.hung);
+  mini_farm_free (farm);
+  return r;
+}
+
 /* Where no core will help, a GPU that cuts its grants itself gets the rest in
-   one. */
+   one, and all if its rate is known. */
 static void
 in_one (void)
 {
   static const MiniDevice machine[]
       = { MINI_CPU (CORES, CORE_NS), MINI_GPU (132, GPU_NS, 1e4) };
-  MiniRound r;
-  MiniFarm *farm = mini_farm_new_equal ("auto", machine, 2);
-  farm->env.element_threads = 0;
-  farm->traits[1].part_bytes = 1 << 25;
-  mini_farm_restart (farm, "auto");
-  mini_farm_run_equal (farm, 40, &r);
-  CU_ASSERT_TRUE (r.once && !r.hung);
-  CU_ASSERT_EQUAL (r.devices[1].units, 40);
-  CU_ASSERT_EQUAL (r.devices[1].bundles, 2);
-  mini_farm_free (farm);
+  static const HassFarmKind kinds[] = { HASS_FARM_COMBINE, HASS_FARM_FUNCTION };
+  for (guint i = 0; i < 4; i++)
+    {
+      MiniRound r = later_round (kinds[i / 2], machine, i % 2, GPU_NS, 40);
+      CU_ASSERT_EQUAL (r.devices[1].units, 40);
+      CU_ASSERT_EQUAL (r.devices[1].bundles, i % 2 ? 1 : 2);
+    }
 }
 
 /* Cores are not tried in many runs, but once it costs little beside those. */
@@ -98,18 +128,28 @@ tried_late (void)
       = { MINI_CPU (CORES, 2 * GPU_NS), MINI_GPU (132, GPU_NS, 1e4) };
   for (guint runs = 1; runs <= 100; runs *= 10)
     {
-      HassProfileRate rates[]
-          = { { .runs = 0 }, { .work_per_ns = 1 / GPU_NS, .runs = runs } };
-      MiniRound r;
-      MiniFarm *farm = mini_farm_new_equal ("auto", machine, 2);
-      farm->env.element_threads = 0;
-      farm->env.profile = rates;
-      mini_farm_restart (farm, "auto");
-      mini_farm_run_equal (farm, CORES, &r);
-      CU_ASSERT_TRUE (r.once && !r.hung);
+      MiniRound r
+          = later_round (HASS_FARM_COMBINE, machine, runs, GPU_NS, CORES);
       CU_ASSERT_EQUAL (r.devices[0].units > 0, runs == 100);
-      mini_farm_free (farm);
     }
+}
+
+/* A multiprocessor may be no faster than a core, so one core is tried as soon
+   as it is known what the GPU takes for the round's thread blocks. */
+static void
+blocks (void)
+{
+  static const MiniDevice machine[] = { MINI_CPU (CORES, GPU_NS),
+                                        { .kind = HASS_DEVICE_GPU,
+                                          .cores = 132,
+                                          .ns_per_work = 10 * GPU_NS / 132,
+                                          .latency_ns = 1e4,
+                                          .fill_work = 132 } };
+  MiniRound first = later_round (HASS_FARM_INDIVISIBLE, machine, 0, 1, CORES);
+  MiniRound later = later_round (HASS_FARM_INDIVISIBLE, machine, 1,
+                                 10 * GPU_NS / CORES, CORES);
+  CU_ASSERT_EQUAL (first.devices[0].units, 0);
+  CU_ASSERT_EQUAL (later.devices[0].units, 1);
 }
 
 HASS_TEST_SUITE (sched_auto_few,
@@ -119,4 +159,5 @@ HASS_TEST_SUITE (sched_auto_few,
                  { "a free core waits for a GPU that soon is open", next_unit },
                  { "none waits for a GPU that is late", late },
                  { "cores are tried when that costs little", tried_late },
+                 { "one core is tried beside few thread blocks", blocks },
                  { "a GPU that is alone gets the rest in one", in_one })

@@ -52,18 +52,20 @@ warm_up_is_forgotten (void)
   mini_farm_free (farm);
 }
 
-/* One of two GPUs waits far longer for what its worker makes once than the
-   other needs for the rest of the round, and is not taken for slow. */
+/* One of two GPUs waits far longer for what its worker or the device makes once
+   than the other needs for the rest of the round, and is not taken for slow. */
 static void
 setup_is_no_measure (void)
 {
   MiniDevice devices[] = { MINI_CPU (32, 2.8e7), MINI_GPU (132, 18000, 15000),
                            MINI_GPU (132, 18000, 15000) };
-  for (guint slow = 1; slow <= 2; slow++)
+  for (guint i = 0; i < 4; i++)
     {
+      guint slow = 1 + i % 2;
       devices[slow].first_ns = 2e8;
       devices[3 - slow].first_ns = 4e7;
-      devices[1].tells_first = devices[2].tells_first = TRUE;
+      devices[1].tells_first = devices[2].tells_first = i < 2;
+      devices[1].tells_setup = devices[2].tells_setup = i >= 2;
       MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
                                       HASS_COST_EQUAL, devices, 3, 1);
       MiniRound result;

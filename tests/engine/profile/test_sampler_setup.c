@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sampler_setup.c: what a device prepares once is no part of its rate in
+   the profile store.
+   Thread safety: one thread. */
+#include "engine/profile/sampler.h"
+#include "hass_test.h"
+#include "store_trial.h"
+
+#define MS 1000000
+#define BUNDLES 10
+
+/* The rate of a GPU in the store after bundles of a unit that take 2 ms each,
+   of which they prepare something for @setup_ns, and copy or compute for
+   @busy_ns. */
+static double
+rate (double setup_ns, double busy_ns)
+{
+  HassStrategyEnv env = store_search;
+  HassSampled devices[STORE_DEVICES] = { { .work = 0 } };
+  store_begin ();
+  HassSamplers *s = hass_samplers_begin (&env, "auto");
+  CU_ASSERT_PTR_NOT_NULL_FATAL (s);
+  for (guint i = 0; i < BUNDLES; i++)
+    hass_samplers_observe (s, &(HassCompletion){ .device = 1,
+                                                 .units = 1,
+                                                 .work = 1,
+                                                 .start_ns = i * 2 * MS,
+                                                 .end_ns = (i + 1) * 2 * MS,
+                                                 .kernel_busy_ns = busy_ns,
+                                                 .setup_ns = setup_ns });
+  devices[1].work = BUNDLES;
+  hass_samplers_store (s, devices, BUNDLES * 2 * MS);
+  hass_samplers_free (s);
+  double known = store_known (&store_search, 1).work_per_ns;
+  store_end ();
+  return known;
+}
+
+static void
+no_part_of_it (void)
+{
+  CU_ASSERT_DOUBLE_EQUAL (rate (0, 0) * MS, 1 / 2., 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL (rate (1.5 * MS, 0.4 * MS) * MS, 1 / 0.5, 1e-9);
+  /* What ran meanwhile was not kept waiting. */
+  CU_ASSERT_DOUBLE_EQUAL (rate (1.5 * MS, 1.6 * MS) * MS, 1 / 1.6, 1e-9);
+}
+
+HASS_TEST_SUITE (sampler_setup, { "what a device prepares once does not count",
+                                  no_part_of_it })
