@@ -30,8 +30,23 @@ opens_soon_locked (const HassGraph *graph, HassGraphDevice *device)
   return now_ns < device->soon_ns;
 }
 
-/* Returns: when cores need not wait for a device to open any longer; 0: none
-   waits. The calling thread. */
+/* A worker looks for tasks: from now on it leaves none to devices that are late
+   to open. */
+void
+hass_place_note_late_locked (HassGraph *graph)
+{
+  HassPlacing *p = graph->placing;
+  for (guint i = 0; i < p->n_devices; i++)
+    if (p->devices[i].soon_ns > 0 && !opens_soon_locked (graph, &p->devices[i]))
+      {
+        p->devices[i].soon_ns = -1;
+        p->news = TRUE; /* others have left tasks to it */
+      }
+}
+
+/* Returns: when a core should look again as a device will be late to open; 0:
+   it need not. This time may have passed: the core's last look was before. The
+   calling thread. */
 gint64
 hass_place_again_ns (HassJob *job)
 {
@@ -41,9 +56,11 @@ hass_place_again_ns (HassJob *job)
   if (!p)
     return 0;
   pthread_mutex_lock (&p->lock);
-  for (guint i = 0; i < p->n_devices; i++)
-    if (p->devices[i].soon_ns > 0 && opens_soon_locked (graph, &p->devices[i]))
-      ns = MAX (ns, p->devices[i].soon_ns);
+  gboolean any = atomic_load_explicit (&p->n_shared, memory_order_relaxed) > 0;
+  for (guint i = 0; any && i < p->n_devices; i++)
+    if (p->devices[i].state == HASS_GRAPH_DEVICE_SHUT
+        && p->devices[i].soon_ns > 0)
+      ns = ns > 0 ? MIN (ns, p->devices[i].soon_ns) : p->devices[i].soon_ns;
   pthread_mutex_unlock (&p->lock);
   return ns;
 }

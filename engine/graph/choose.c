@@ -58,6 +58,7 @@ static void
 review_locked (HassGraph *graph)
 {
   HassPlacing *p = graph->placing;
+  hass_place_note_late_locked (graph);
   if (!graph->job->strategy->ops->place)
     return;
   guint32 open = hass_choice_counting_locked (graph);

@@ -127,7 +127,8 @@ typedef struct
   guint d;     /* in HassJob.devices */
   HassGraphDeviceState state;
   /* while it is shut: until when cores leave it tasks as if it were open; 0: it
-     opens soon, and no core has looked yet; < 0: opening it takes long */
+     opens soon, and no core has looked yet; < 0: opening it takes long, or a
+     worker that looked has found that it is late */
   gint64 soon_ns;
   GQueue resident; /* HassPlaces with memory here, least recently used first */
   GQueue leavers;  /* HassPlaces that should be copied home */
@@ -272,6 +273,7 @@ void hass_choice_look_at_data_locked (HassChoice *choice);
 guint32 hass_choice_counting_locked (HassGraph *graph);
 void hass_choice_place_locked (HassGraph *graph, HassGraphTask *task,
                                gint maker, HassFlowSpot *spot);
+void hass_place_note_late_locked (HassGraph *graph);
 gint64 hass_place_again_ns (HassJob *job);
 /* For tests, before a dataflow begins. */
 extern gint64 hass_place_late_ns;

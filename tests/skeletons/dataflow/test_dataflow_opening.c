@@ -15,10 +15,11 @@ build_one (HassGraph *graph, gpointer user_data, GError **error)
   return TRUE;
 }
 
-/* Runs one task that cores and the device can compute, @late_ns being how long
-   cores wait for the device. Returns: TRUE if the device computed it. */
+/* Runs one task that @build submits and that cores and the device can compute,
+   @late_ns being how long cores wait for the device. Returns: TRUE if the
+   device computed it. */
 static gboolean
-device_computes (StandInDataPlan plan, gint64 late_ns)
+computes_what (HassBuildFunc build, StandInDataPlan plan, gint64 late_ns)
 {
   Block block;
   DeviceFlow f = device_flow_begin ("opening", 1, &block, 1);
@@ -26,10 +27,16 @@ device_computes (StandInDataPlan plan, gint64 late_ns)
   plan.name = f.plans[0].name;
   f.plans[0] = plan;
   hass_place_late_ns = late_ns;
-  device_flow_must_run (&f, build_one, &block);
+  device_flow_must_run (&f, build, &block);
   hass_place_late_ns = before;
   CU_ASSERT_TRUE (block_is (&block, 1));
   return f.counts[0].computed > 0;
+}
+
+static gboolean
+device_computes (StandInDataPlan plan, gint64 late_ns)
+{
+  return computes_what (build_one, plan, late_ns);
 }
 
 static void
@@ -53,6 +60,28 @@ opens_late (void)
       device_computes ((StandInDataPlan){ .open_waits = TRUE }, 1000000));
 }
 
+/* The only core looks at a task, which it leaves to the device until 1 ns
+   later; it does not sleep before it has looked again. */
+static gboolean
+build_and_look (HassGraph *graph, gpointer user_data, GError **error)
+{
+  build_one (graph, user_data, error);
+  CU_ASSERT_FALSE (hass_graph_any (graph));
+  gint64 again_ns = hass_place_again_ns (graph->job);
+  CU_ASSERT_TRUE (again_ns > 0);
+  CU_ASSERT_TRUE (again_ns <= graph->job->engine->now (graph->job));
+  CU_ASSERT_TRUE (hass_graph_any (graph));
+  CU_ASSERT_EQUAL (hass_place_again_ns (graph->job), 0);
+  return TRUE;
+}
+
+static void
+late_after_a_look (void)
+{
+  CU_ASSERT_FALSE (computes_what (build_and_look,
+                                  (StandInDataPlan){ .open_waits = TRUE }, 1));
+}
+
 static void
 fails_to_open (void)
 {
@@ -66,4 +95,6 @@ HASS_TEST_SUITE (
     { "cores compute it while a device opens that says it takes long",
       opens_slowly },
     { "cores compute it if the device does not open in time", opens_late },
+    { "none sleeps after a look before the device was late",
+      late_after_a_look },
     { "cores compute it if the device fails to open", fails_to_open })
