@@ -93,6 +93,8 @@ hass_serving_task (const HassServing *s, const GArray *tasks, guint i)
 /* flight.c */
 HassFlight *hass_flight_new (HassServing *s, HassFlightKind kind);
 void hass_flight_free (gpointer flight);
+void hass_flight_end_reading_locked (const HassServing *s,
+                                     const HassFlight *flight);
 void hass_serving_count (HassServing *s, gboolean failed, const GError *error);
 gboolean hass_serving_is_lost (HassServing *s);
 void hass_serving_begin_locked (HassServing *s);

@@ -116,12 +116,7 @@ hass_device_arrived (HassServing *s, const HassFlight *f, gboolean failed)
   failed |= f->from && f->from->state != HASS_AT_VALID;
   at->state = failed ? HASS_AT_EMPTY : HASS_AT_VALID;
   at->pins--;
-  if (f->from)
-    {
-      f->from->readers--;
-      s->placing->devices[f->from - f->places->at].going_bytes
-          -= hass_data_bytes (f->places->data);
-    }
+  hass_flight_end_reading_locked (s, f);
   pthread_mutex_unlock (&s->placing->lock);
   if (f->from)
     s->job->engine->changed (s->job); /* its memory may be freed now */

@@ -133,8 +133,7 @@ give_all_back_locked (HassServing *s, GArray *again)
   while (g_hash_table_iter_next (&iter, NULL, &value))
     {
       const HassFlight *f = value;
-      if (f->from)
-        f->from->readers--;
+      hass_flight_end_reading_locked (s, f);
       for (guint i = 0; f->tasks && i < f->tasks->len; i++)
         hass_device_give_back_locked (s, g_array_index (f->tasks, guint32, i),
                                       again);

@@ -25,6 +25,17 @@ hass_flight_free (gpointer p)
   g_free (f);
 }
 
+/* The device does not copy from another one any more. */
+void
+hass_flight_end_reading_locked (const HassServing *s, const HassFlight *f)
+{
+  if (!f->from)
+    return;
+  f->from->readers--;
+  s->placing->devices[f->from - f->places->at].going_bytes
+      -= hass_data_bytes (f->places->data);
+}
+
 /* An operation has failed, or another one has not. */
 void
 hass_serving_count (HassServing *s, gboolean failed, const GError *error)

@@ -2,6 +2,7 @@
 /* test_dataflow_peers.c: two devices of a kind share the data of a dataflow.
    Thread safety: one thread beside those of the dataflows. */
 #include "device_flow.h"
+#include "engine/graph/place.h"
 
 #define MANY 20
 #define LENGTH 50
@@ -86,9 +87,48 @@ from_peers (void)
   CU_ASSERT_TRUE (n > 0);
 }
 
+/* After all tasks nothing is on its way from a device that is open. */
+static void
+check_under_way (HassGraph *graph)
+{
+  HassPlacing *p = graph->placing;
+  pthread_mutex_lock (&p->lock);
+  for (guint i = 0; i < p->n_devices; i++)
+    CU_ASSERT_TRUE (p->devices[i].state != HASS_GRAPH_DEVICE_OPEN
+                    || p->devices[i].going_bytes == 0);
+  pthread_mutex_unlock (&p->lock);
+}
+
+static gboolean
+build_and_check (HassGraph *graph, gpointer user_data, GError **error)
+{
+  build_shared (graph, user_data, error);
+  check_under_way (graph);
+  return TRUE;
+}
+
+/* A device is lost at any operation, such as a copy from the other one. */
+static void
+lost_reader (void)
+{
+  guint n = 0;
+  for (guint i = 1; i <= 100; i++)
+    {
+      DeviceFlow f = begin ("lost reader");
+      f.plans[1].lose_at = i;
+      device_flow_must_run (&f, build_and_check, NULL);
+      CU_ASSERT_TRUE (block_is (&blocks[0], ROUNDS));
+      n += f.counts[1].lost && f.counts[1].copies_peer > 0;
+    }
+  CU_ASSERT_TRUE (n > 0);
+}
+
 HASS_TEST_SUITE (dataflow_peers,
                  { "a device leaves tasks to the one that has what they update "
                    "if copies take long",
                    chains_stay },
                  { "a device copies from another one what that one has made",
-                   from_peers })
+                   from_peers },
+                 { "what a lost device was copying from another one is not on "
+                   "its way any more",
+                   lost_reader })
