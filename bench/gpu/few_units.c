@@ -138,13 +138,8 @@ in_process (const Spec *s)
   char *spec = g_strdup_printf (SPEC_FORMAT, s->kind, s->cpu, s->n_gpus,
                                 s->opened, s->n, s->kib, s->n_steps,
                                 s->gpu_steps, s->slow_steps, s->unit_s);
-  char *out = child_output ("few", spec);
-  if (sscanf (out, "%lf %lf %lf %lf %u", &a.first, &a.first_part, &a.later,
-              &a.later_part, &a.gpu_steps)
-      != 5)
-    g_error ("%s: no numbers: %s", spec, out);
-  g_free (out);
-  g_free (spec);
+  child_scan ("few", spec, 5, "%lf %lf %lf %lf %u", &a.first, &a.first_part,
+              &a.later, &a.later_part, &a.gpu_steps);
   return a;
 }
 

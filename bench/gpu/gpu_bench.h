@@ -28,7 +28,7 @@ typedef struct
   guint repeat;        /* rounds of a contest */
   const char *svg;     /* file for the plot, or NULL */
   const char *out;     /* folder for the tables, or NULL */
-  const char *run;     /* what a process of child_output() runs, or NULL */
+  const char *run;     /* what a process of child_scan() runs, or NULL */
   const char *targets; /* file that gets the lines of targets, or NULL */
   /* Of few: a kind of farm; only this number of units; 0: all. */
   const char *farm;
@@ -55,11 +55,13 @@ gboolean pipelines_can (const GpuBenchOptions *options);
 int check_main (const GpuBenchOptions *options);
 
 /**
- * child_output: runs this program with @command and "--run @spec". Its stderr
- * is passed on; if it fails, so does this process. Returns: (transfer full):
- * what it printed.
+ * child_scan: runs this program with @command and "--run @spec", and reads what
+ * it prints, @n numbers of @format, into the pointers that follow. Its stderr
+ * is passed on; if it fails or prints fewer numbers, this process fails.
+ * @spec: (transfer full).
  */
-char *child_output (const char *command, char *spec);
+void child_scan (const char *command, char *spec, int n, const char *format,
+                 ...) G_GNUC_SCANF (4, 5);
 
 /* -- Targets ------------------------------------------------------------ */
 

@@ -115,7 +115,7 @@ use_empty_profile (void)
 
 /* -- A measurement in a process of its own ------------------------------ */
 
-char *
+static char *
 child_output (const char *command, char *spec)
 {
   GError *error = NULL;
@@ -139,6 +139,25 @@ child_output (const char *command, char *spec)
   g_free (err);
   g_free (self);
   return out;
+}
+
+void
+child_scan (const char *command, char *spec, int n, const char *format, ...)
+{
+  va_list numbers;
+  char *out = child_output (command, spec);
+  va_start (numbers, format);
+  int found = vsscanf (out, format, numbers);
+  va_end (numbers);
+  if (found != n)
+    {
+      fflush (stdout);
+      fprintf (stderr, "a process that ran %s printed no numbers: %s\n", spec,
+               out);
+      exit (1);
+    }
+  g_free (out);
+  g_free (spec);
 }
 
 /* -- All ---------------------------------------------------------------- */
@@ -228,7 +247,7 @@ run (const char *name, GpuBenchOptions *options, int n_gpus)
   for (const auto &c : commands)
     if (strcmp (c.name, name) == 0)
       {
-        /* A process of child_output(): nothing touches CUDA before its farm. */
+        /* A process of child_scan(): nothing touches CUDA before its farm. */
         if (options->run)
           return c.run (options);
         guint there = gpus_there ();

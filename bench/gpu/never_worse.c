@@ -74,13 +74,8 @@ in_process (const Spec *s)
   Times times;
   char *spec = g_strdup_printf ("%u:%u:%zu:%zu:%u:%u", s->cpu, s->n_gpus, s->n,
                                 s->block, s->n_steps, s->gpu_repeat);
-  char *out = child_output ("never-worse", spec);
-  if (sscanf (out, "%lf %lf %" G_GUINT64_FORMAT, &times.first, &times.later,
-              &times.sum)
-      != 3)
-    g_error ("%s: no numbers: %s", spec, out);
-  g_free (out);
-  g_free (spec);
+  child_scan ("never-worse", spec, 3, "%lf %lf %" G_GUINT64_FORMAT,
+              &times.first, &times.later, &times.sum);
   return times;
 }
 

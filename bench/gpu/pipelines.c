@@ -234,13 +234,8 @@ in_process (const Spec *s)
   char *spec = g_strdup_printf (
       SPEC_FORMAT "%s", s->cpu, s->units, s->in_flight, s->n_tokens,
       s->token_kib, s->n_steps, s->gpu_steps, s->buffers, s->token_s, s->store);
-  char *out = child_output ("pipelines", spec);
-  if (sscanf (out, "%lf %lf %lf %u %u", &a.seconds, &a.part, &a.token_s,
-              &a.units, &a.gpu_steps)
-      != 5)
-    g_error ("%s: no numbers: %s", spec, out);
-  g_free (out);
-  g_free (spec);
+  child_scan ("pipelines", spec, 5, "%lf %lf %lf %u %u", &a.seconds, &a.part,
+              &a.token_s, &a.units, &a.gpu_steps);
   return a;
 }
 

@@ -198,19 +198,28 @@ look (HassGraph *graph)
   return why;
 }
 
+/* Returns: TRUE if only tasks that are ready can lead on: there are some, no
+   device is busy, and the calling thread submits none, as it has submitted all
+   or waits for some to end. */
+static gboolean
+all_hangs_on_ready (HassGraph *graph)
+{
+  const HassPlacing *p = graph->placing;
+  return p && atomic_load_explicit (&p->n_shared, memory_order_seq_cst) > 0
+         && atomic_load_explicit (&p->n_busy, memory_order_seq_cst) == 0
+         && (is_generated (graph)
+             || atomic_load_explicit (&graph->caller_waits,
+                                      memory_order_relaxed)
+                    != 0);
+}
+
 /* The calling thread has found no task and is about to sleep: ends the dataflow
    if the strategy leaves all that wait. */
 void
 hass_graph_look_left (HassGraph *graph)
 {
-  HassPlacing *p = graph->placing;
   HassJob *job = graph->job;
-  if (!p || atomic_load_explicit (&p->n_shared, memory_order_seq_cst) == 0
-      || atomic_load_explicit (&p->n_busy, memory_order_seq_cst) > 0
-      || hass_job_stopping (job)
-      || !(
-          is_generated (graph)
-          || atomic_load_explicit (&graph->caller_waits, memory_order_relaxed)))
+  if (!all_hangs_on_ready (graph) || hass_job_stopping (job))
     return;
   guint64 epoch
       = atomic_load_explicit (&job->event.epoch, memory_order_seq_cst);

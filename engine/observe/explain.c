@@ -32,7 +32,10 @@ said (gpointer self, gint64 ns, const char *text)
 {
   Explanation *e = self;
   g_autofree char *line
-      = g_strdup_printf ("%s %.3f ms: %s\n", e->farm, (double)ns * 1e-6, text);
+      = g_strdup_printf ("%s %.3f ms: %s ", e->farm, (double)ns * 1e-6, text);
+  /* Names are the user's and may contain ends of lines. */
+  g_strdelimit (line, "\n\r", ' ');
+  line[strlen (line) - 1] = '\n';
   /* The file is line-buffered, so a failure to write shows here. */
   hass_text_file_write (&e->file, line, strlen (line));
 }

@@ -215,7 +215,7 @@ explain (HassLoad load, const char *platform, const char *file, GError **error)
   g_autofree HassLoad *loads = g_new0 (HassLoad, 12000);
   for (guint i = 0; i < 12000; i++)
     loads[i] = load;
-  farm.name = "clear";
+  farm.name = "clear\nas day";
   farm.loads = loads;
   farm.n_loads = 12000;
   farm.round_loads = 4000;
@@ -252,6 +252,19 @@ explained_on_toy (guint cores, guint gpu_cores, HassLoad load)
   char *text = explained (load, platform);
   unlink (platform);
   return text;
+}
+
+/* An explanation is a line, whatever the farm's name. */
+static void
+one_line_each (void)
+{
+  HassLoad load = { .size = 10 };
+  g_autofree char *text = explained_on_toy (4, 6, load);
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  guint n = g_strv_length (lines);
+  CU_ASSERT_TRUE (n > 3);
+  for (guint i = 0; i + 1 < n; i++)
+    CU_ASSERT_TRUE (g_str_has_prefix (lines[i], "clear as day "));
 }
 
 /* The others wait meanwhile. A GPU whose kernels alone would take longer than
@@ -330,7 +343,7 @@ explains_itself (void)
   HassLoad load = { .size = 65536, .input_bytes = 65536 };
   g_autofree char *text = explained (load, H200);
   g_autoptr (GError) error = NULL;
-  CU_ASSERT_PTR_NOT_NULL (strstr (text, "clear 0.000 ms: round 0: all"));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, "clear as day 0.000 ms: round 0: all"));
   CU_ASSERT_PTR_NOT_NULL (strstr (text, "gpu0: "));
   CU_ASSERT_PTR_NOT_NULL (strstr (text, "to be measured"));
   CU_ASSERT_PTR_NOT_NULL (strstr (text, "cpu: "));
@@ -443,6 +456,7 @@ HASS_TEST_SUITE (
     { "entry copies and merges decide which devices participate",
       entry_and_merge_decide_who_takes_part },
     { "decisions are explained", explains_itself },
+    { "an explanation is one line", one_line_each },
     { "the first round of all devices is no measure of them",
       first_round_is_no_measure },
     { "a round in which all devices are tried again is a measure",
