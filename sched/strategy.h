@@ -44,7 +44,8 @@ typedef struct
  * @latency_ns: fixed part of the time of a bundle, in ns; of the CPU pool at a
  *   stage of a pipeline: time of a unit inside which all cores help; 0:
  * unknown.
- * @runs: number of runs that contributed.
+ * @runs: number of runs that contributed, or more: runs of this process in
+ *   which a device without a rate was not tried count, too.
  * @reserved: zero; for later versions.
  */
 typedef struct

@@ -329,9 +329,9 @@ run_cell (Spec spec, guint ratio, double core_s, guint rounds, Worst *worst)
 gboolean
 pipelines_can (const GpuBenchOptions *o)
 {
-  return o->ratio >= 0 && o->in_flight >= 0 && o->in_flight <= 32768
-         && o->token_kib >= 1 && o->token_kib <= 65536 && o->core_ms >= 0.1
-         && o->core_ms <= 1000;
+  return o->ratio >= 0 && o->units >= 0 && o->in_flight >= 0
+         && o->in_flight <= 32768 && o->token_kib >= 1 && o->token_kib <= 65536
+         && o->core_ms >= 0.1 && o->core_ms <= 1000;
 }
 
 int

@@ -91,8 +91,8 @@ guint64 hass_auto_long_unit (HassAuto *s, const HassRound *round,
                              double unit_ns, double cpu_rate, HassGrant *grant);
 
 /* Returns TRUE if the cores are unknown and get no first unit of a round of
-   few, as one may take them longer than the measured GPUs need for all
-   (start.c). */
+   few, as one may take them longer than the GPUs whose rate is known need for
+   all (start.c). */
 gboolean hass_auto_cores_sit_out (const HassAuto *s, const HassRound *round);
 
 /* Returns TRUE if a GPU that is not open yet cannot be counted on in this
