@@ -24,13 +24,15 @@ typedef struct
 {
   HassLayout layout;
   HassGpuWorkerFunc worker;
-  gsize in_at;  /* offset in bytes of its tables in the input buffer */
-  gsize out_at; /* offset in bytes of its outputs in the output buffer */
+  gsize in_at;   /* offset in bytes of its tables in the input buffer */
+  gsize host_at; /* likewise in the slot's staging */
+  gsize out_at;  /* offset in bytes of its outputs in the output buffer */
   /* What the worker gets; with several stages, from the inputs of the first to
      the output of the last. */
   HassBundle bundle;
   /* Copies read the user's inputs and write to the outputs, without staging. */
   gboolean direct_in, direct_out;
+  gboolean rings; /* inputs that are gathered pass through the ring */
 } HassCudaGroup;
 
 typedef struct
@@ -53,6 +55,8 @@ typedef struct
   gint64 setup_ns;  /* time that making room for the bundle took */
   HassChain chain;  /* the stages that the bundle passes; 1 in a farm */
   gsize scratch_at; /* offset of the chain's scratch in the output buffer */
+  /* The stretch of the output buffer with the outputs that are staged. */
+  gsize staged_from, staged_to;
   guint64 record_capacity;
   guint64 n_copied; /* records whose copy to the host is enqueued or done */
   /* How often the kernels were enqueued: 2 after too many records. */
@@ -162,6 +166,14 @@ struct HassCudaDevice
   HassCudaData *data; /* NULL: not open for a dataflow */
 };
 
+/* fault.c: what was enqueued */
+gboolean hass_cuda_has_ended (HassCudaDevice *d, int code, const char *what,
+                              GError **error);
+gboolean hass_cuda_passed (HassCudaDevice *d, gpointer event, const char *what,
+                           GError **error);
+gboolean hass_cuda_past_deadline (HassCudaDevice *d, gint64 since_ns);
+void hass_cuda_note_hung (HassCudaDevice *d, const char *what, GError **error);
+
 /* room.c */
 gboolean hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
                             HassGpuBuffer *buffer, gsize bytes, GError **error);
@@ -188,10 +200,6 @@ gboolean hass_cuda_await_until (HassCudaDevice *d, gpointer event,
                                 GError **error);
 gboolean hass_cuda_await (HassCudaDevice *d, gpointer event, gint64 since_ns,
                           const char *what, GError **error);
-gboolean hass_cuda_passed (HassCudaDevice *d, gpointer event, const char *what,
-                           GError **error);
-gboolean hass_cuda_past_deadline (HassCudaDevice *d, gint64 since_ns);
-void hass_cuda_note_hung (HassCudaDevice *d, const char *what, GError **error);
 gboolean hass_cuda_drain_until (HassCudaDevice *d, gpointer stream,
                                 gint64 until_ns);
 gboolean hass_cuda_drain_stream (HassCudaDevice *d, gpointer stream,

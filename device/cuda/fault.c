@@ -10,7 +10,7 @@
    A GPU is also unusable when it was remembered but not found (look.c).
 
    Thread safety: any thread; one lock over the text. */
-#include "gpus-private.h"
+#include "cuda-private.h"
 
 #include <stdatomic.h>
 
@@ -156,4 +156,49 @@ hass_gpu_check (const HassGpu *gpu, int code, const char *what, GError **error)
                                                    : HASS_ERROR_DEVICE,
                        message);
   return FALSE;
+}
+
+/* -- What was enqueued ---------------------------------------------------- */
+
+/* Returns: whether what was asked for with the answer @code has ended; FALSE
+   with an error, which begins with @what, if the call failed. */
+gboolean
+hass_cuda_has_ended (HassCudaDevice *d, int code, const char *what,
+                     GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  if (cuda->classify (code) == HASS_CUDA_NOT_READY)
+    {
+      cuda->last_error ();
+      return FALSE;
+    }
+  return hass_gpu_check (d->gpu, code, what, error);
+}
+
+/* Returns: whether the event has completed; FALSE with an error if the device
+   is broken. */
+gboolean
+hass_cuda_passed (HassCudaDevice *d, gpointer event, const char *what,
+                  GError **error)
+{
+  return hass_cuda_has_ended (d, hass_cudart ()->event_query (event), what,
+                              error);
+}
+
+gboolean
+hass_cuda_past_deadline (HassCudaDevice *d, gint64 since_ns)
+{
+  gint64 deadline = d->farm->bundle_deadline_ns;
+  return deadline > 0 && hass_clock_ns () >= since_ns + deadline;
+}
+
+/* Marks the GPU as hanging and sets @error, which names @what has exceeded the
+   deadline. */
+void
+hass_cuda_note_hung (HassCudaDevice *d, const char *what, GError **error)
+{
+  hass_gpu_note_hung (d->gpu);
+  g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
+               "%s: %s took longer than %" G_GINT64_FORMAT " ms", d->gpu->name,
+               what, d->farm->bundle_deadline_ns / 1000000);
 }

@@ -132,6 +132,18 @@ has_context (const HassGpu *gpu)
   return hass_gpus_noted (HASS_GPUS_PINNED) && gpu->index == 0;
 }
 
+/* Makes what the first bundle would wait for. Errors are ignored: it tries
+   again. */
+static void
+prepare (HassGpu *gpu)
+{
+  HassGpuKit *kit = hass_gpu_kit_take (gpu, NULL);
+  if (!kit)
+    return;
+  hass_gpu_kit_ring (gpu, kit, NULL);
+  hass_gpu_kit_return (gpu, kit);
+}
+
 /* The thread that starts a GPU: chooses the device and asks it for its free
    memory. Older runtimes make the CUDA context, which takes most of the start,
    when the device is first used, newer ones when it is chosen. */
@@ -156,6 +168,8 @@ run (gpointer data)
         && hass_gpu_check (gpu, hass_cudart ()->set_device ((int)gpu->index),
                            "open the device", &error)
         && hass_gpu_ask_memory (gpu, &error);
+  if (ok)
+    prepare (gpu);
   pthread_mutex_lock (&gpu->lock);
   gpu->start = ok ? HASS_GPU_READY : HASS_GPU_COLD;
   gpu->start_error = error;

@@ -203,6 +203,11 @@ kit_free (HassGpu *gpu, HassGpuKit *kit)
       if (kit->side[i])
         cuda->stream_free (kit->side[i]);
     }
+  for (guint i = 0; i < HASS_GPU_RING_CHUNKS; i++)
+    if (kit->ring.copied[i])
+      cuda->event_free (kit->ring.copied[i]);
+  if (kit->ring.data)
+    cuda->release_host (kit->ring.data);
   for (guint i = 0; i < G_N_ELEMENTS (events); i++)
     if (events[i])
       cuda->event_free (events[i]);
@@ -295,6 +300,29 @@ hass_gpu_kit_links (HassGpu *gpu, HassGpuKit *kit, GError **error)
         && !hass_gpu_check (gpu, hass_cudart ()->stream_new (&kit->link[i]),
                             "make a stream", error))
       return FALSE;
+  return TRUE;
+}
+
+/* Makes a kit have a ring. Returns: FALSE with an error. */
+gboolean
+hass_gpu_kit_ring (HassGpu *gpu, HassGpuKit *kit, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  HassGpuRing *ring = &kit->ring;
+  gpointer data = NULL;
+  for (guint i = 0; i < HASS_GPU_RING_CHUNKS; i++)
+    if (!ring->copied[i]
+        && !hass_gpu_check (gpu, cuda->event_new (&ring->copied[i]),
+                            "make an event", error))
+      return FALSE;
+  if (!ring->data
+      && !hass_gpu_check (
+          gpu,
+          cuda->allocate_host (&data,
+                               HASS_GPU_RING_CHUNKS * HASS_GPU_CHUNK_BYTES),
+          "allocate pinned staging", error))
+    return FALSE;
+  ring->data = ring->data ? ring->data : data;
   return TRUE;
 }
 

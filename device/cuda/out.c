@@ -108,72 +108,7 @@ hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   return hass_gpu_check (d->gpu, code, "clear the results", error);
 }
 
-/* -- Room ---------------------------------------------------------------- */
-
-/* Makes a device buffer hold @bytes and sets it to zero if it is newly
-   allocated: padding between outputs is copied back with them and must not be
-   undefined. Returns: FALSE with an error if memory is insufficient. */
-static gboolean
-reserve_cleared (HassCudaDevice *d, HassCudaSlot *slot, HassGpuBuffer *buffer,
-                 gsize bytes, GError **error)
-{
-  gsize before = buffer->capacity;
-  return hass_cuda_reserve (d, slot, buffer, bytes, error)
-         && (buffer->capacity == before
-             || hass_gpu_check (d->gpu,
-                                hass_cudart ()->clear (buffer->data,
-                                                       buffer->capacity,
-                                                       slot->kit->stream),
-                                "clear device memory", error));
-}
-
-/* Makes device and host buffers for slot->record_capacity records. Returns:
-   FALSE with an error if memory is insufficient. */
-gboolean
-hass_cuda_reserve_records (HassCudaDevice *d, HassCudaSlot *slot,
-                           GError **error)
-{
-  gsize bytes = records_size (d, slot->record_capacity);
-  return reserve_cleared (d, slot, &slot->kit->records, bytes, error)
-         && hass_gpu_reserve_host (d->gpu, &slot->kit->host_records, bytes,
-                                   error);
-}
-
-/* Makes room for the results of the slot's bundle: its outputs, and 1.5 times
-   the records expected from earlier bundles; fewer records if memory is
-   insufficient. If the bundle produces more records, it is computed again. */
-gboolean
-hass_cuda_reserve_results (HassCudaDevice *d, HassCudaSlot *slot,
-                           GError **error)
-{
-  const HassDeviceFarm *farm = d->farm;
-  if (!reserve_cleared (d, slot, &slot->kit->out, out_size (d, slot), error))
-    return FALSE;
-  if (farm->record_bytes == 0)
-    return TRUE;
-  const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, 0);
-  double wanted = d->record_rate * g->layout.n_elements * 1.5;
-  slot->record_capacity = MAX (slot->record_capacity, LEAST_RECORDS);
-  slot->record_capacity = MAX (slot->record_capacity, (guint64)wanted);
-  for (;;)
-    {
-      GError *inner = NULL;
-      if (hass_cuda_reserve_records (d, slot, &inner))
-        return TRUE;
-      gboolean last
-          = slot->record_capacity <= LEAST_RECORDS
-            || !g_error_matches (inner, HASS_ERROR, HASS_ERROR_NO_MEMORY);
-      slot->record_capacity = MAX (slot->record_capacity / 2, LEAST_RECORDS);
-      if (last)
-        {
-          g_propagate_error (error, inner);
-          return FALSE;
-        }
-      g_clear_error (&inner);
-    }
-}
-
-/* -- Outputs ------------------------------------------------------------ */
+/* -- Which outputs are staged --------------------------------------------- */
 
 static gconstpointer
 place_of (const HassBlock *b)
@@ -213,6 +148,95 @@ may_go_straight (const HassCudaDevice *d, const HassLayout *l)
     }
   return TRUE;
 }
+
+/* -- Room ---------------------------------------------------------------- */
+
+/* Makes a device buffer hold @bytes and sets it to zero if it is newly
+   allocated: padding between outputs is copied back with them and must not be
+   undefined. Returns: FALSE with an error if memory is insufficient. */
+static gboolean
+reserve_cleared (HassCudaDevice *d, HassCudaSlot *slot, HassGpuBuffer *buffer,
+                 gsize bytes, GError **error)
+{
+  gsize before = buffer->capacity;
+  return hass_cuda_reserve (d, slot, buffer, bytes, error)
+         && (buffer->capacity == before
+             || hass_gpu_check (d->gpu,
+                                hass_cudart ()->clear (buffer->data,
+                                                       buffer->capacity,
+                                                       slot->kit->stream),
+                                "clear device memory", error));
+}
+
+/* Makes device and host buffers for slot->record_capacity records. Returns:
+   FALSE with an error if memory is insufficient. */
+gboolean
+hass_cuda_reserve_records (HassCudaDevice *d, HassCudaSlot *slot,
+                           GError **error)
+{
+  gsize bytes = records_size (d, slot->record_capacity);
+  return reserve_cleared (d, slot, &slot->kit->records, bytes, error)
+         && hass_gpu_reserve_host (d->gpu, &slot->kit->host_records, bytes,
+                                   error);
+}
+
+/* Finds out which outputs are staged, and makes room for them and for the
+   counter and the accumulator. Returns: FALSE with an error. */
+static gboolean
+reserve_staging (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  slot->staged_from = slot->staged_to = head_bytes (d);
+  for (guint i = 0; i < slot->groups->len; i++)
+    {
+      HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, i);
+      g->direct_out = may_go_straight (d, &g->layout);
+      if (g->direct_out || g->layout.output_bytes == 0)
+        continue;
+      if (slot->staged_to == head_bytes (d))
+        slot->staged_from = g->out_at;
+      slot->staged_to = g->out_at + g->layout.output_bytes;
+    }
+  return (!hass_cuda_clears (d) && slot->staged_from == slot->staged_to)
+         || hass_gpu_reserve_host (d->gpu, &slot->kit->host_out,
+                                   slot->staged_to, error);
+}
+
+/* Makes room for the results of the slot's bundle: its outputs, and 1.5 times
+   the records expected from earlier bundles; fewer records if memory is
+   insufficient. If the bundle produces more records, it is computed again. */
+gboolean
+hass_cuda_reserve_results (HassCudaDevice *d, HassCudaSlot *slot,
+                           GError **error)
+{
+  const HassDeviceFarm *farm = d->farm;
+  if (!reserve_cleared (d, slot, &slot->kit->out, out_size (d, slot), error)
+      || !reserve_staging (d, slot, error))
+    return FALSE;
+  if (farm->record_bytes == 0)
+    return TRUE;
+  const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, 0);
+  double wanted = d->record_rate * g->layout.n_elements * 1.5;
+  slot->record_capacity = MAX (slot->record_capacity, LEAST_RECORDS);
+  slot->record_capacity = MAX (slot->record_capacity, (guint64)wanted);
+  for (;;)
+    {
+      GError *inner = NULL;
+      if (hass_cuda_reserve_records (d, slot, &inner))
+        return TRUE;
+      gboolean last
+          = slot->record_capacity <= LEAST_RECORDS
+            || !g_error_matches (inner, HASS_ERROR, HASS_ERROR_NO_MEMORY);
+      slot->record_capacity = MAX (slot->record_capacity / 2, LEAST_RECORDS);
+      if (last)
+        {
+          g_propagate_error (error, inner);
+          return FALSE;
+        }
+      g_clear_error (&inner);
+    }
+}
+
+/* -- Copies -------------------------------------------------------------- */
 
 /* Enqueues the copy of one rectangle (r->rows rows of equal length) of outputs
    from the GPU to host memory, where @first is its first block. Rows that are
@@ -319,25 +343,8 @@ gboolean
 hass_cuda_fetch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
   const HassDeviceFarm *farm = d->farm;
-  gboolean head = hass_cuda_clears (d);
-  gsize staged_from = head_bytes (d), staged_to = head_bytes (d);
-  for (guint i = 0; i < slot->groups->len; i++)
-    {
-      HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, i);
-      g->direct_out = may_go_straight (d, &g->layout);
-      if (!g->direct_out && g->layout.output_bytes > 0)
-        {
-          if (staged_to == head_bytes (d))
-            staged_from = g->out_at;
-          staged_to = g->out_at + g->layout.output_bytes;
-        }
-    }
-  gboolean staged = staged_to > staged_from;
-  if ((head || staged)
-      && !hass_gpu_reserve_host (d->gpu, &slot->kit->host_out, staged_to,
-                                 error))
-    return FALSE;
-  if (head && !fetch_bytes (d, slot, 0, head_bytes (d), error))
+  gsize staged_bytes = slot->staged_to - slot->staged_from;
+  if (hass_cuda_clears (d) && !fetch_bytes (d, slot, 0, head_bytes (d), error))
     return FALSE;
   for (guint i = 0; i < slot->groups->len; i++)
     {
@@ -345,8 +352,8 @@ hass_cuda_fetch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
       if (g->direct_out && !fetch_straight (d, slot, g, error))
         return FALSE;
     }
-  if (staged
-      && !fetch_bytes (d, slot, staged_from, staged_to - staged_from, error))
+  if (staged_bytes > 0
+      && !fetch_bytes (d, slot, slot->staged_from, staged_bytes, error))
     return FALSE;
   slot->n_copied = 0;
   return farm->record_bytes == 0

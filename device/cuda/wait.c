@@ -52,30 +52,7 @@ hass_cuda_poll (HassCudaDevice *d, HassCudaLook look, gpointer data,
   return TRUE;
 }
 
-/* Returns: whether what was asked for with the answer @code has ended; FALSE
-   with an error, which begins with @what, if the call failed. */
-static gboolean
-has_ended (HassCudaDevice *d, int code, const char *what, GError **error)
-{
-  const HassCudart *cuda = hass_cudart ();
-  if (cuda->classify (code) == HASS_CUDA_NOT_READY)
-    {
-      cuda->last_error ();
-      return FALSE;
-    }
-  return hass_gpu_check (d->gpu, code, what, error);
-}
-
 /* -- One event ------------------------------------------------------------- */
-
-/* Returns: whether the event has completed; FALSE with an error if the device
-   is broken. */
-gboolean
-hass_cuda_passed (HassCudaDevice *d, gpointer event, const char *what,
-                  GError **error)
-{
-  return has_ended (d, hass_cudart ()->event_query (event), what, error);
-}
 
 typedef struct
 {
@@ -105,24 +82,6 @@ hass_cuda_await_until (HassCudaDevice *d, gpointer event, gint64 until_ns,
     return ended;
   g_propagate_error (error, a.error);
   return FALSE;
-}
-
-gboolean
-hass_cuda_past_deadline (HassCudaDevice *d, gint64 since_ns)
-{
-  gint64 deadline = d->farm->bundle_deadline_ns;
-  return deadline > 0 && hass_clock_ns () >= since_ns + deadline;
-}
-
-/* Marks the GPU as hanging and sets @error, which names @what has exceeded the
-   deadline. */
-void
-hass_cuda_note_hung (HassCudaDevice *d, const char *what, GError **error)
-{
-  hass_gpu_note_hung (d->gpu);
-  g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
-               "%s: %s took longer than %" G_GINT64_FORMAT " ms", d->gpu->name,
-               what, d->farm->bundle_deadline_ns / 1000000);
 }
 
 /* Returns: when a bundle that began at @since_ns must have ended. */
@@ -239,8 +198,8 @@ look_at_stream (HassCudaDevice *d, gpointer data)
 {
   Draining *s = data;
   GError *error = NULL;
-  s->empty = has_ended (d, hass_cudart ()->stream_query (s->stream),
-                        "drain a stream", &error);
+  s->empty = hass_cuda_has_ended (d, hass_cudart ()->stream_query (s->stream),
+                                  "drain a stream", &error);
   gint64 now = hass_clock_ns ();
   if (!error)
     s->answer_ns = now;

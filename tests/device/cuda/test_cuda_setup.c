@@ -15,7 +15,7 @@ n_allocated (void)
   return counts.calls[FAKE_ALLOCATE] + counts.calls[FAKE_ALLOCATE_HOST];
 }
 
-/* Runs a bundle of pageable memory on a device that allocates slowly. */
+/* Runs a bundle of pageable memory. */
 static HassBundleDone
 run (Rig *r, guint8 *in, guint8 *out)
 {
