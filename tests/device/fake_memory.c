@@ -170,7 +170,10 @@ int
 fake_allocate_host (gpointer *memory, gsize bytes)
 {
   gpointer real = NULL;
-  g_usleep (fake.plan.allocate_us);
+  pthread_mutex_lock (&fake.lock);
+  guint us = fake.plan.allocate_us;
+  pthread_mutex_unlock (&fake.lock);
+  g_usleep (us);
   int code = fake_enter (FAKE_ALLOCATE_HOST, NULL);
   if (!code && bytes > 0 && posix_memalign (&real, PAGE_BYTES, bytes) != 0)
     code = FAKE_NO_MEMORY;
