@@ -253,7 +253,8 @@ typedef struct
  * @record_bytes: size of a record; 0: no results of varying number.
  * @records_per_element: expected number.
  * @bundle_deadline_ns: a bundle that takes longer fails and the device is
- *   given up; 0: unlimited.
+ *   given up; 0: unlimited. Gathering its inputs and waiting for the bundles
+ *   before it do not count.
  * @user_data: last argument of the callbacks.
  * @unwanted: cancelled when the farm ends, so that a long open can return;
  *   NULL: never.

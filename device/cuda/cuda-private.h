@@ -152,6 +152,7 @@ struct HassCudaDevice
      submission or the end of the one before, in ns, and its blocks; 0: none
      yet. */
   gint64 done_ns, expected_ns;
+  gint64 oldest_ns; /* since when queue[0] is there, submitted */
   gboolean awaited; /* it ended while the thread waited for it */
   gint64 epoch_ns;  /* when the epoch event was, by the latest such bundle */
   gsize expected_blocks;
@@ -217,6 +218,8 @@ int hass_cuda_copy_each (const HassLayout *layout, HassBlockPlaceFunc place,
                          HassCudaDirection direction, gpointer stream);
 gboolean hass_cuda_copy_in (HassCudaDevice *d, HassCudaSlot *slot, gsize to,
                             gconstpointer from, gsize bytes, GError **error);
+gboolean hass_cuda_send_tables (HassCudaDevice *d, HassCudaSlot *slot,
+                                const HassCudaGroup *group, GError **error);
 gboolean hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
                                 HassCudaGroup *group, gsize first, gsize end,
                                 GError **error);

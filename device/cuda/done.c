@@ -176,6 +176,8 @@ static guint
 take_queued (HassCudaDevice *d, guint at)
 {
   guint index = d->queue[at];
+  if (at == 0)
+    d->oldest_ns = hass_clock_ns ();
   d->n_queued--;
   memmove (&d->queue[at], &d->queue[at + 1],
            (d->n_queued - at) * sizeof *d->queue);

@@ -9,7 +9,8 @@
      context is broken.
    A GPU is also unusable when it was remembered but not found (look.c).
 
-   Thread safety: any thread; one lock over the text. */
+   Thread safety: any thread, with one lock over the text; the last section: the
+   device's proxy thread. */
 #include "cuda-private.h"
 
 #include <stdatomic.h>

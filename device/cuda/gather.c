@@ -83,6 +83,17 @@ hass_cuda_copy_in (HassCudaDevice *d, HassCudaSlot *slot, gsize to,
                             "copy to the device", error);
 }
 
+/* Enqueues the copy of a group's tables (offsets and halos of its blocks)
+   alone. */
+gboolean
+hass_cuda_send_tables (HassCudaDevice *d, HassCudaSlot *slot,
+                       const HassCudaGroup *group, GError **error)
+{
+  return hass_cuda_copy_in (d, slot, group->in_at,
+                            slot->kit->host_in.data + group->host_at,
+                            group->layout.table_bytes, error);
+}
+
 typedef struct
 {
   HassCudaDevice *d;
@@ -104,7 +115,6 @@ typedef struct
   guint n_gathered;
   gboolean failed;
   GError *error;
-  gint64 begin_ns;
   pthread_t proxy;
   _Atomic guint n_roomy; /* pieces from the first one on for which is room */
   guint n_pieces;
@@ -144,7 +154,7 @@ staging_at (const Gather *g, gsize at)
 {
   if (!g->ring)
     return g->to + at;
-  return g->ring->data
+  return g->ring->memory.data
          + (g->first_chunk * HASS_GPU_CHUNK_BYTES + (at - g->first))
                % RING_BYTES;
 }
@@ -219,6 +229,8 @@ mark (Gather *g)
   HassGpuRing *ring = g->ring;
   if (!all && g->first_chunk + n < ring->n_sent + MARK_CHUNKS)
     return;
+  if (ring->n_marks == 0)
+    ring->oldest_ns = hass_clock_ns ();
   guint at = (ring->first + ring->n_marks++) % HASS_GPU_RING_CHUNKS;
   ring->n_sent = ring->ends[at] = g->first_chunk + n;
   if (!g->failed)
@@ -243,7 +255,7 @@ send_up_to (Gather *g, gsize end)
   while (g->sent < end)
     {
       const guint8 *from = staging_at (g, g->sent);
-      gsize to_end = RING_BYTES - (gsize)(from - g->ring->data);
+      gsize to_end = RING_BYTES - (gsize)(from - g->ring->memory.data);
       send (g, from, 0, MIN (end - g->sent, to_end));
     }
   mark (g);
@@ -264,9 +276,10 @@ look_for_room (Gather *g)
       ring->n_copied = ring->ends[ring->first];
       ring->first = (ring->first + 1) % HASS_GPU_RING_CHUNKS;
       ring->n_marks--;
+      ring->oldest_ns = hass_clock_ns ();
     }
   if (!g->failed && !g->error && ring->n_marks > 0
-      && hass_cuda_past_deadline (g->d, g->begin_ns))
+      && hass_cuda_past_deadline (g->d, ring->oldest_ns))
     hass_cuda_note_hung (g->d, "a copy to the device", &g->error);
   g->failed |= g->error != NULL;
   guint64 chunks = ring->n_copied + HASS_GPU_RING_CHUNKS - g->first_chunk;
@@ -344,9 +357,7 @@ use_ring (Gather *g, GError **error)
   look_for_room (g);
   if (!g->failed)
     return g->first > 0
-           || hass_cuda_copy_in (g->d, g->slot, g->group->in_at,
-                                 g->slot->kit->host_in.data + g->group->host_at,
-                                 g->group->layout.table_bytes, error);
+           || hass_cuda_send_tables (g->d, g->slot, g->group, error);
   g_propagate_error (error, g->error);
   return FALSE;
 }
@@ -365,9 +376,7 @@ hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
   gint64 begin_ns = hass_clock_ns ();
   gsize bytes = end - first;
   if (bytes == 0)
-    return first > 0
-           || hass_cuda_copy_in (d, slot, group->in_at, tables, l->table_bytes,
-                                 error);
+    return first > 0 || hass_cuda_send_tables (d, slot, group, error);
   gsize n = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
   g_autofree Gather *g = g_malloc0 (sizeof *g + n);
   d->transfers.staged_bytes += bytes;
@@ -379,7 +388,6 @@ hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
                  .end = end,
                  .look_ahead = l->input_bytes / l->n < SHORT_BYTES ? 8 : 1,
                  .sent = first,
-                 .begin_ns = begin_ns,
                  .n_pieces = (guint)n };
   if (group->rings && !use_ring (g, error))
     return FALSE;

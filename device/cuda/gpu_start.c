@@ -144,9 +144,10 @@ prepare (HassGpu *gpu)
   hass_gpu_kit_return (gpu, kit);
 }
 
-/* The thread that starts a GPU: chooses the device and asks it for its free
-   memory. Older runtimes make the CUDA context, which takes most of the start,
-   when the device is first used, newer ones when it is chosen. */
+/* The thread that starts a GPU: chooses the device, asks it for its free
+   memory and makes the first kit with its ring. Older runtimes make the CUDA
+   context, which takes most of the start, when the device is first used, newer
+   ones when it is chosen. */
 static gpointer
 run (gpointer data)
 {

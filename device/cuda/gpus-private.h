@@ -42,7 +42,7 @@ typedef struct
 #define HASS_GPU_CHUNK_BYTES ((gsize)1 << 20)
 typedef struct
 {
-  guint8 *data; /* NULL: there is none */
+  HassGpuBuffer memory;
   /* Chunks that were used so far, and of these the first ones, whose copy to
      the device is known to have ended. */
   guint64 n_sent, n_copied;
@@ -51,6 +51,7 @@ typedef struct
   gpointer copied[HASS_GPU_RING_CHUNKS];
   guint64 ends[HASS_GPU_RING_CHUNKS];
   guint first, n_marks;
+  gint64 oldest_ns; /* since when the oldest mark is that */
 } HassGpuRing;
 
 /* A kit: the CUDA streams, events and buffers that one bundle in flight needs.

@@ -184,7 +184,8 @@ kit_free (HassGpu *gpu, HassGpuKit *kit)
 {
   const HassCudart *cuda = hass_cudart ();
   HassGpuBuffer *device[] = { &kit->in, &kit->out, &kit->records };
-  HassGpuBuffer *host[] = { &kit->host_in, &kit->host_out, &kit->host_records };
+  HassGpuBuffer *host[] = { &kit->host_in, &kit->host_out, &kit->host_records,
+                            &kit->ring.memory };
   gpointer events[]
       = { kit->begun, kit->copied, kit->computed, kit->done, kit->epoch };
   gpointer streams[] = { kit->stream, kit->link[0], kit->link[1] };
@@ -193,9 +194,10 @@ kit_free (HassGpu *gpu, HassGpuKit *kit)
       hass_gpu_give_budget_back (gpu, device[i]->capacity);
       if (device[i]->data)
         cuda->release (device[i]->data);
-      if (host[i]->data)
-        cuda->release_host (host[i]->data);
     }
+  for (guint i = 0; i < G_N_ELEMENTS (host); i++)
+    if (host[i]->data)
+      cuda->release_host (host[i]->data);
   for (guint i = 0; i < HASS_GPU_SIDE_STREAMS; i++)
     {
       if (kit->joined[i])
@@ -206,8 +208,6 @@ kit_free (HassGpu *gpu, HassGpuKit *kit)
   for (guint i = 0; i < HASS_GPU_RING_CHUNKS; i++)
     if (kit->ring.copied[i])
       cuda->event_free (kit->ring.copied[i]);
-  if (kit->ring.data)
-    cuda->release_host (kit->ring.data);
   for (guint i = 0; i < G_N_ELEMENTS (events); i++)
     if (events[i])
       cuda->event_free (events[i]);
@@ -309,21 +309,13 @@ hass_gpu_kit_ring (HassGpu *gpu, HassGpuKit *kit, GError **error)
 {
   const HassCudart *cuda = hass_cudart ();
   HassGpuRing *ring = &kit->ring;
-  gpointer data = NULL;
   for (guint i = 0; i < HASS_GPU_RING_CHUNKS; i++)
     if (!ring->copied[i]
         && !hass_gpu_check (gpu, cuda->event_new (&ring->copied[i]),
                             "make an event", error))
       return FALSE;
-  if (!ring->data
-      && !hass_gpu_check (
-          gpu,
-          cuda->allocate_host (&data,
-                               HASS_GPU_RING_CHUNKS * HASS_GPU_CHUNK_BYTES),
-          "allocate pinned staging", error))
-    return FALSE;
-  ring->data = ring->data ? ring->data : data;
-  return TRUE;
+  return hass_gpu_reserve_host (
+      gpu, &ring->memory, HASS_GPU_RING_CHUNKS * HASS_GPU_CHUNK_BYTES, error);
 }
 
 /* -- Pageable input ------------------------------------------------------ */

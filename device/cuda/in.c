@@ -26,7 +26,7 @@
 /* Most bytes of inputs for which the slot has staging of its own. A guess:
    less, and many small bundles need a copy more for their tables; more, and
    staging of each slot takes long to pin. */
-#define SMALL_BYTES ((gsize)256 << 10)
+#define MOST_OWN_BYTES ((gsize)256 << 10)
 /* Bundles of a slot that pass through the ring before its own staging grows to
    their size. Measured on an H200: pinned memory takes 0.5 ms a MiB, and the
    way through the ring 0.003 to 0.005 ms a MiB longer. */
@@ -219,8 +219,7 @@ send_group (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
   if (group->direct_in)
     {
       d->transfers.direct_bytes += l->input_bytes;
-      return hass_cuda_copy_in (d, slot, group->in_at, tables, l->table_bytes,
-                                error)
+      return hass_cuda_send_tables (d, slot, group, error)
              && (l->adjacent ? send_lines (d, slot, group, error)
                              : send_each (d, slot, group, error));
     }
@@ -247,7 +246,7 @@ passes_through_ring (const HassCudaDevice *d, const HassCudaSlot *slot,
 {
   const HassLayout *l = &g->layout;
   const HassGpuKit *kit = slot->kit;
-  return !d->farm->bundle && !g->direct_in && l->input_bytes > SMALL_BYTES
+  return !d->farm->bundle && !g->direct_in && l->input_bytes > MOST_OWN_BYTES
          && !l->has_tiles && (l->adjacent || l->n > 1)
          && kit->host_in.capacity
                 < l->table_bytes + l->input_bytes + HASS_STAGING_GUARD

@@ -405,6 +405,8 @@ hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
       return FALSE;
     }
   slot->busy = TRUE;
+  if (d->n_queued == 0)
+    d->oldest_ns = hass_clock_ns ();
   d->queue[d->n_queued++] = index;
   return TRUE;
 }

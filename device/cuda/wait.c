@@ -155,15 +155,14 @@ guint
 hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
 {
   Found found = { .at = d->n_queued };
-  gint64 submit_ns = d->slots[d->queue[0]].submit_ns; /* of the oldest */
-  /* It computes since then, after the bundle before it. */
-  gint64 begin_ns = MAX (submit_ns, d->done_ns);
+  /* The oldest computes since it was submitted, after the bundle before it. */
+  gint64 begin_ns = MAX (d->slots[d->queue[0]].submit_ns, d->done_ns);
   gint64 until_ns
-      = MIN (hass_clock_ns () + timeout_ns, deadline_ns (d, submit_ns));
+      = MIN (hass_clock_ns () + timeout_ns, deadline_ns (d, d->oldest_ns));
   gboolean ended = hass_cuda_poll (d, look_at_queue, &found,
                                    begin_ns + expected_ns (d, d->queue[0]),
                                    MOST_POLL_NS, until_ns);
-  if (!ended && hass_cuda_past_deadline (d, submit_ns))
+  if (!ended && hass_cuda_past_deadline (d, d->oldest_ns))
     hass_cuda_note_hung (d, "a bundle", &found.error);
   if (found.error)
     g_propagate_error (error, found.error);

@@ -402,8 +402,9 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  *   all, and all devices of other kinds that HASS_DEVICES allows. A modelled
  *   machine has the GPUs of its platform file, whatever this says.
  * @bundle_deadline_ms: a GPU that takes longer for a bundle is given up, and
- *   the bundle runs on another device; in ms; 0: unlimited. Devices of other
- *   kinds keep it only if they look at it themselves.
+ *   the bundle runs on another device; in ms; 0: unlimited. Gathering inputs
+ *   and waiting for the bundles before it do not count. Devices of other kinds
+ *   keep it only if they look at it themselves.
  * @record: file that gets the cost of each unit, for hass-sim --replay; NULL:
  *   HASS_RECORD.
  * @explain: file to which the strategy's explanation of its decisions is

@@ -2,6 +2,7 @@
 /* test_cuda_faults.c: a GPU as a device whose calls, kernels or worker fail,
    over the stand-in for the CUDA runtime. Thread safety: one thread, beside the
    stand-in's own. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "cuda_rig.h"
@@ -214,11 +215,66 @@ failed_wait (void)
     }
 }
 
+static _Atomic guint n_slow;
+
+/* Each takes 300 ms, in the order of the first bytes of their inputs. */
+static void
+slow_kernel (const HassBundle *b, gpointer data)
+{
+  while (atomic_load (&n_slow) != fake_input (b, 0)[0])
+    g_usleep (1000);
+  g_usleep (300000);
+  rig_shift_kernel (b, data);
+  atomic_fetch_add (&n_slow, 1);
+}
+
+static gboolean
+slow_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+             GError **error)
+{
+  if (bundle->n_blocks == 2)
+    g_usleep (1000000);
+  fake_launch (stream, slow_kernel, bundle, data);
+  return fake_check ("a slow kernel", error);
+}
+
+/* What is done before a bundle is submitted does not count, nor what the
+   bundles before it take. */
+static void
+sound_but_slow (void)
+{
+  enum
+  {
+    BUNDLES = 4
+  };
+  guint8 in[BUNDLES], out[BUNDLES] = { 0 };
+  HassBlock blocks[BUNDLES];
+  HassDeviceFarm farm = { .name = "farm",
+                          .gpu_worker = slow_worker,
+                          .bundle_deadline_ns = 1000000000 };
+  Rig r;
+  rig_init (&r, &(FakePlan){ 0 }, &farm);
+  atomic_store (&n_slow, 0);
+  for (guint i = 0; i < BUNDLES; i++)
+    {
+      in[i] = (guint8)i;
+      blocks[i] = rig_block (&in[i], &out[i], 1);
+      rig_submit (&r, i, &blocks[i], 1);
+    }
+  for (guint i = 0; i < BUNDLES; i++)
+    rig_wait_done (&r);
+  atomic_store (&n_slow, 0);
+  rig_run (&r, blocks, 2);
+  CU_ASSERT_TRUE (rig_is_shifted (out, in, BUNDLES));
+  rig_clear (&r);
+}
+
 HASS_TEST_SUITE (
     cuda_faults,
     { "a worker that fails leaves nothing behind", failing_worker },
     { "a device assert loses all GPUs", sticky },
     { "a bundle past its deadline is given up", deadline },
+    { "bundles that are slow together keep theirs", sound_but_slow },
     { "a buffer grows beside a bundle that hangs, and waits for nothing",
       growth_beside_a_hang },
     { "when waiting fails the bundles there have failed", failed_wait })
