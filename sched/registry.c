@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* registry.c: the table of registered strategies, and the creation of an
-   instance from a specification such as "hass-p:tolerance=1/64,drift=0.1".
+   instance from a specification such as "hass-p:tolerance=1/64,drift=0.1";
+   lists of specifications.
 
    Thread safety: any thread; one mutex around the table, taken last. */
 #include "registry.h"
@@ -390,4 +391,59 @@ hass_strategy_free (HassStrategy *strategy)
     strategy->ops->destroy (strategy->self);
   g_free (strategy->parameters);
   g_free (strategy);
+}
+
+/* -- Lists, each strategy of which serves other kinds of farms ------------- */
+
+static gboolean
+is_parameter (const char *part)
+{
+  return part[strcspn (part, "=:")] == '=';
+}
+
+char **
+hass_strategy_split (const char *list)
+{
+  g_auto (GStrv) parts = g_strsplit (list, ",", -1);
+  GPtrArray *specs = g_ptr_array_new ();
+  for (guint i = 0; parts[i];)
+    {
+      GString *spec = g_string_new (parts[i++]);
+      for (; parts[i] && is_parameter (parts[i]); i++)
+        g_string_append_printf (spec, ",%s", parts[i]);
+      g_ptr_array_add (specs, g_string_free (spec, FALSE));
+    }
+  g_ptr_array_add (specs, NULL);
+  return (char **)g_ptr_array_free (specs, FALSE);
+}
+
+gboolean
+hass_strategy_choose (const char *list, HassFarmKind farm, char **spec,
+                      GError **error)
+{
+  g_auto (GStrv) specs = hass_strategy_split (list);
+  const char *chosen = NULL;
+  *spec = NULL;
+  for (char **s = specs; *s; s++)
+    {
+      const HassStrategyOps *ops = hass_strategy_parse (*s, NULL, error);
+      if (!ops)
+        return FALSE;
+      if (!chosen && ops->farms & farm)
+        chosen = *s;
+    }
+  *spec = g_strdup (chosen);
+  return TRUE;
+}
+
+char *
+hass_strategy_serving (HassFarmKind farm)
+{
+  g_autofree const HassStrategyOps **all = hass_strategy_list ();
+  GString *names = g_string_new (NULL);
+  for (guint i = 0; all[i]; i++)
+    if (all[i]->farms & farm)
+      g_string_append_printf (names, "%s%s", names->len ? ", " : "",
+                              all[i]->name);
+  return g_string_free (names, FALSE);
 }

@@ -9,8 +9,7 @@
    unless the file is a profile store.
 
    This process remembers farms that are too short for the file, because such
-   farms often run in loops. It uses them for devices without an entry in the
-   file: a short run shows less than a long one.
+   farms often run in loops; see short.c.
 
    Thread safety: any thread; one lock, under which the file is read and
    written. */
@@ -44,9 +43,8 @@ static struct
   char *asked_strategy;
   HassProfileRate *answer; /* [asked.n_devices]; NULL: nothing was asked */
 
-  GHashTable *short_farms; /* NULL: none was remembered yet */
-  /* of the last farm asked about; NULL: the file knows all its devices */
-  HassShortFarm *short_one;
+  GHashTable *short_farms;  /* NULL: none was remembered yet */
+  HassShortFarm *short_one; /* of the last farm asked about, or NULL */
 
   char *parts_of; /* the farm whose parts were last asked about, or NULL */
   gboolean has_parts;
@@ -208,11 +206,6 @@ answer_locked (const HassStrategyEnv *env, const char *strategy)
   store.asked_strategy = g_strdup (strategy);
   store.asked.devices = devices;
   store.answer = rates;
-  gboolean all = TRUE;
-  for (guint d = 0; d < n; d++)
-    all = all && rates[d].runs > 0;
-  if (all)
-    return;
   if (!store.short_farms)
     store.short_farms = hass_short_farms_new ();
   store.short_one = hass_short_farms_find (store.short_farms, env, strategy);
@@ -430,7 +423,7 @@ hass_profile_remember (const HassStrategyEnv *env, const char *strategy,
   pthread_mutex_lock (&store.lock);
   ask_locked (path, env, strategy);
   for (guint d = 0; env->profile && d < env->n_devices; d++)
-    told |= store.answer[d].runs == 0 && env->profile[d].runs > 0;
+    told |= store.answer[d].work_per_ns != env->profile[d].work_per_ns;
   if (store.short_one)
     hass_short_farm_add (store.short_one, samples, told, work, run_ns);
   pthread_mutex_unlock (&store.lock);

@@ -13,12 +13,14 @@
       GPU's only bundle counts if it was faster than all cores together, as the
       GPU is faster then whatever its warm-up took, or if they did nothing: then
       it was the farm.
-   2. Rate. It is work / busy time. The busy time of a GPU's bundle is from its
-      grant, or the end of the previous bundle if that is later, to its results;
-      that of a CPU pool is the average over its cores.
+   2. Rate. It is work / busy time, where the bundles of a GPU count by their
+      work: it is asked what large bundles take, and a farm of few units has
+      many small ones. The busy time of a GPU's bundle is from its grant, or the
+      end of the previous bundle if that is later, to its results; that of a CPU
+      pool is the average over its cores.
    3. Short farms. A farm that is too short for the file is remembered by the
-      process, with the little that it shows: the best bundle except the first,
-      and all work of the cores.
+      process, with the little that it shows: all bundles except the first, and
+      all work of the cores.
    4. Fixed part. The fixed part of a bundle's time is the intercept of a line
       fitted to busy time over work, if bundles differ enough in work and lie
       close to the line.
@@ -60,7 +62,7 @@
 /* Least number of bundles for fitting the line of time over work whose
    intercept is the fixed part of a bundle's time. A guess: fewer, and the fixed
    part is noise; more, and the fixed part is seldom known. */
-#define LEAST_FOR_LINE 5
+#define LEAST_FOR_LINE 3
 /* Least spread of the bundles' work, as standard deviation / mean, for fitting
    the line of time over work that gives the fixed part of a bundle's time. A
    guess: smaller, and the fixed part is noise; larger, and the fixed part is
@@ -76,6 +78,8 @@ typedef struct
 {
   guint64 units;
   double work, busy_ns;
+  /* of the squares of a bundle's work, and of its work times its time */
+  double squares, products;
 } Sum;
 
 /* What was measured of one device in this run. */
@@ -87,7 +91,6 @@ typedef struct
   /* completions in @rest, mean and squared deviations of their work and time */
   guint64 n;
   double mean_work, mean_ns, var_work, var_ns, covar;
-  double best_rate; /* highest rate of a single bundle, work per ns */
 } Sampler;
 
 struct HassSamplers
@@ -152,6 +155,8 @@ add (Sum *sum, const HassCompletion *done, double busy_ns)
   sum->units += done->units;
   sum->work += done->work;
   sum->busy_ns += busy_ns;
+  sum->squares += done->work * done->work;
+  sum->products += done->work * busy_ns;
 }
 
 void
@@ -175,7 +180,6 @@ hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done)
     {
       double off_work = done->work - s->mean_work, off_ns = ns - s->mean_ns;
       s->n++;
-      s->best_rate = MAX (s->best_rate, done->work / MAX (ns, 1));
       s->mean_work += off_work / s->n;
       s->mean_ns += off_ns / s->n;
       s->var_work += off_work * (done->work - s->mean_work);
@@ -223,6 +227,8 @@ include_warm_up (Sum *sum, const Sampler *s)
   sum->units += s->warm_up.units;
   sum->work += s->warm_up.work;
   sum->busy_ns += s->warm_up.busy_ns;
+  sum->squares += s->warm_up.squares;
+  sum->products += s->warm_up.products;
 }
 
 /* Returns: what all cores together have done; no work: nothing, or there are
@@ -266,9 +272,8 @@ sample_of (const HassSamplers *samplers, guint device,
       || sum.busy_ns * servers < (brief ? SHORT_BUSY_NS : LEAST_BUSY_NS)
       || sum.units == 0 || !(sum.work > 0))
     return (HassProfileSample){ 0 };
-  double rate = sum.work / sum.busy_ns;
-  return (HassProfileSample){ .work_per_ns
-                              = is_short ? MAX (rate, s->best_rate) : rate,
+  return (HassProfileSample){ .work_per_ns = cpu ? sum.work / sum.busy_ns
+                                                 : sum.squares / sum.products,
                               .latency_ns = latency (s),
                               .unit_work = sum.work / sum.units };
 }

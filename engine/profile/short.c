@@ -4,13 +4,14 @@
 
    DESIGN. For farms that a program runs in a loop, each of some milliseconds or
    less.
-   1. Rates. They are kept as in the file, by device; a rate that the file holds
-      has precedence.
+   1. Rates. They are kept as in the file, by device.
    2. Ways. What a short run shows of a device may be far from what the device
       can do: a GPU that had one small bundle seems slow, gets nothing, and so
-      never shows a better rate. So strategies are told the remembered rates
-      only while that makes the farm faster. There are two ways to run a farm:
-      the strategy is told the rates (TOLD) or not (UNTOLD). The first runs are
+      never shows a better rate. The same holds for the file, which knows the
+      farm's longer runs, the first one of a process above all. So strategies
+      are told the remembered rates only while that makes the farm faster. There
+      are two ways to run a farm: the strategy is told the remembered rates
+      (TOLD) or those of the file, if any (UNTOLD). The first runs are
       untold, the next ones told, then the faster way is kept; the other way has
       a run from time to time. The very first run, in which caches and devices
       are cold, is not measured.
@@ -61,6 +62,7 @@ struct HassShortFarm
 {
   guint n_devices;
   HassProfileEntry **entries; /* [n_devices] */
+  HassProfileRate *rates;     /* [n_devices] of the entries */
   /* ns per work of the latest TIMES runs of each way, as a ring */
   double ns_per_work[WAYS][TIMES];
   guint64 n_runs[WAYS];
@@ -75,6 +77,7 @@ free_farm (gpointer data)
   for (guint d = 0; d < farm->n_devices; d++)
     hass_profile_entry_free (farm->entries[d]);
   g_free (farm->entries);
+  g_free (farm->rates);
   g_free (farm);
 }
 
@@ -94,6 +97,7 @@ hass_short_farms_find (GHashTable *farms, const HassStrategyEnv *env,
   GString *key = g_string_new (strategy);
   made->n_devices = env->n_devices;
   made->entries = g_new (HassProfileEntry *, env->n_devices);
+  made->rates = g_new0 (HassProfileRate, env->n_devices);
   for (guint d = 0; d < env->n_devices; d++)
     {
       made->entries[d] = hass_profile_entry_new (env, d);
@@ -130,17 +134,23 @@ is_to_be_told (const HassShortFarm *farm)
   return n % TRY_OTHER == 0 ? !faster : faster;
 }
 
-/* Adds the remembered rates to @rates [n_devices], for devices without a rate
-   in the file, if the farm's next run is to be one with rates told. That run is
-   counted. */
+/* Puts the remembered rates in place of @rates [n_devices], those of the file,
+   if the farm's next run is to be one with rates told. That run is counted. */
 void
 hass_short_farm_tell (HassShortFarm *farm, HassProfileRate *rates)
 {
-  gboolean told = is_to_be_told (farm);
-  for (guint d = 0; d < farm->n_devices && told; d++)
-    if (rates[d].runs == 0)
-      rates[d] = hass_profile_entry_rate (farm->entries[d]);
+  gboolean told = is_to_be_told (farm), all = TRUE;
   for (guint d = 0; d < farm->n_devices; d++)
+    {
+      guint runs = rates[d].runs;
+      if (told && farm->rates[d].runs > 0)
+        rates[d] = farm->rates[d];
+      if (runs > 0 && rates[d].latency_ns <= 0)
+        rates[d].latency_ns = farm->rates[d].latency_ns;
+      rates[d].runs = MAX (rates[d].runs, runs);
+      all = all && runs > 0;
+    }
+  for (guint d = 0; d < farm->n_devices && !all; d++)
     if (rates[d].runs > 0)
       rates[d].runs = MAX (rates[d].runs, farm->n_begun);
   farm->n_begun++;
@@ -165,6 +175,9 @@ hass_short_farm_add (HassShortFarm *farm, const HassProfileSample *samples,
       HassProfileEntry *entry = farm->entries[d];
       if (samples[d].work_per_ns > 0
           && (entry->runs < HASS_PROFILE_FEW_RUNS || entry->updated_s != now_s))
-        hass_profile_entry_add (entry, &samples[d], now_s);
+        {
+          hass_profile_entry_add (entry, &samples[d], now_s);
+          farm->rates[d] = hass_profile_entry_rate (entry);
+        }
     }
 }

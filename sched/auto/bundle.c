@@ -103,6 +103,10 @@ static const double least_uncertainty[] = {
    gets at most this fraction of its part of the plan in a bundle. A guess:
    more, and a stored rate that no longer holds costs a round. */
 #define PRIOR_PART (1 / 16.)
+/* Or, if that is more, it takes PRIOR_FIXED times as long as the fixed part of
+   a bundle's time. A guess: less, and it costs nearly as much as a larger one.
+ */
+#define PRIOR_FIXED 2
 /* PRIOR_PART is multiplied by PRIOR_COPIED where units are mostly data, since
    cores may have to copy them into pinned memory for the GPU, which is unknown
    before the first bundle is back. A guess. */
@@ -233,9 +237,8 @@ launch_ns (const HassAuto *s, const HassRound *round, guint device)
     fit = queued;
   else if (!fit->spread && idle->spread)
     fit = idle;
-  double latency_ns = s->k.u.devices[device].latency_ns;
   return MAX (fit->seen > 0 ? hass_estimates_fixed_ns (e, round, device, fit)
-                            : latency_ns,
+                            : hass_estimates_first_ns (e, device),
               LEAST_FIXED_NS);
 }
 
@@ -418,7 +421,8 @@ bundle_ns (HassAuto *s, const HassRound *round, guint device, const Bundle *b)
       /* Before a bundle is back it is unknown whether cores copy its input. */
       double part
           = PRIOR_PART * (hass_units_are_data (round) ? PRIOR_COPIED : 1);
-      ns = b->seat->n_bundles < 2 ? MIN (ns, part * b->part_ns) : 0;
+      double most_ns = MAX (part * b->part_ns, PRIOR_FIXED * b->fixed_ns);
+      ns = b->seat->n_bundles < 2 ? MIN (ns, most_ns) : 0;
     }
   else if (rest && !piped)
     {

@@ -20,6 +20,24 @@
    shows how the copies of one bundle overlap the kernels of another. With 1 the
    GPU idles between them. */
 #define FIRST_BUNDLES 2
+/* A GPU gets all without a first bundle, by its rate in earlier runs, if it
+   would end before a core ends one unit even if it were SURE times slower. A
+   guess: less, and a round waits for a GPU that has become slower; more, and
+   short rounds begin with small bundles. */
+#define SURE 2
+
+/* Returns TRUE if the GPU, whose rate is known from earlier runs, would end all
+   before a core ended one unit even if it were SURE times slower now. */
+static gboolean
+surely_first (const HassAuto *s, const HassRound *round, guint device)
+{
+  guint cpu = s->k.u.cpu;
+  if (cpu == s->k.u.n || !hass_estimates_known (&s->k.e, round, cpu)
+      || !hass_estimates_known (&s->k.e, round, device))
+    return FALSE;
+  double rate = hass_estimates_cpu_rate (&s->k.e);
+  return hass_auto_unit_ns (&s->k, round, rate) > SURE * s->plan.finish_ns;
+}
 
 /* Returns TRUE if no other device helps in the rest of the round and the device
    itself cuts what it gets into parts whose copies overlap kernels: then it can
@@ -43,7 +61,8 @@ by_itself (const HassAuto *s, const HassRound *round, guint device)
   return !others && env->devices[device].part_bytes > 0
          && s->k.u.first_parallel == 0
          && (hass_estimates_measured (&s->k.e, round, device)
-             || hass_auto_cores_sit_out (s, round));
+             || hass_auto_cores_sit_out (s, round)
+             || surely_first (s, round, device));
 }
 
 /* Returns TRUE if the elements of the round are so few that it takes more of

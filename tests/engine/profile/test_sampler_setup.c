@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sampler_setup.c: what a device prepares once is no part of its rate in
-   the profile store.
+/* test_sampler_setup.c: what bundles of a GPU show of its rate.
    Thread safety: one thread. */
 #include "engine/profile/sampler.h"
 #include "hass_test.h"
@@ -45,5 +44,37 @@ no_part_of_it (void)
   CU_ASSERT_DOUBLE_EQUAL (rate (1.5 * MS, 1.6 * MS) * MS, 1 / 1.6, 1e-9);
 }
 
-HASS_TEST_SUITE (sampler_setup, { "what a device prepares once does not count",
-                                  no_part_of_it })
+/* A farm of few units: after the first bundle two of a unit, then all else. */
+static void
+few_bundles (void)
+{
+  static const guint works[] = { 1, 1, 1, 50 };
+  static const double took_ms[] = { 5, 10, 10, 59 };
+  HassStrategyEnv env = store_search;
+  HassSampled devices[STORE_DEVICES] = { { .work = 0 } };
+  gint64 begin_ns = 0;
+  store_begin ();
+  HassSamplers *s = hass_samplers_begin (&env, "auto");
+  for (guint i = 0; i < G_N_ELEMENTS (works); i++)
+    {
+      gint64 end_ns = begin_ns + (gint64)(took_ms[i] * MS);
+      hass_samplers_observe (s, &(HassCompletion){ .device = 1,
+                                                   .units = works[i],
+                                                   .work = works[i],
+                                                   .start_ns = begin_ns,
+                                                   .end_ns = end_ns });
+      devices[1].work += works[i];
+      begin_ns = end_ns;
+    }
+  hass_samplers_store (s, devices, begin_ns);
+  hass_samplers_free (s);
+  HassProfileRate known = store_known (&store_search, 1);
+  CU_ASSERT_DOUBLE_EQUAL (known.work_per_ns * MS, 2502 / 2970., 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL (known.latency_ns, 9 * MS, 1);
+  store_end ();
+}
+
+HASS_TEST_SUITE (sampler_setup,
+                 { "what a device prepares once does not count",
+                   no_part_of_it },
+                 { "the largest of few bundles shows the rate", few_bundles })

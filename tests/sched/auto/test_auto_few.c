@@ -12,6 +12,8 @@
 #define CORES 16
 #define CORE_NS 2e8
 #define GPU_NS 1e6
+#define FIXED_NS 2e7
+#define LAUNCH_NS 1e4
 #define ELEMENTS 100000 /* of a unit */
 #define MOST_UNITS 64
 
@@ -73,15 +75,12 @@ late (void)
   CU_ASSERT_TRUE (first_round (CORES, 50 * CORE_NS, 1e6) < 1.1);
 }
 
-/* A round of a farm whose GPU, which cuts its grants itself, has the rate
-   1 / @gpu_ns by so many earlier runs, in which no core was tried; 0 runs:
-   nothing is known. */
+/* A round of a farm whose GPU cuts its grants itself; @rates: [2], of earlier
+   runs, or NULL. What a bundle takes besides its work, no trait says. */
 static MiniRound
-later_round (HassFarmKind kind, const MiniDevice machine[2], guint runs,
-             double gpu_ns, guint units)
+round_after (HassFarmKind kind, const MiniDevice machine[2],
+             const HassProfileRate *rates, guint units)
 {
-  HassProfileRate rates[]
-      = { { .runs = 0 }, { .work_per_ns = 1 / gpu_ns, .runs = runs } };
   HassLoad loads[MOST_UNITS] = { { .size = 0 } };
   MiniDevice devices[] = { machine[0], machine[1] };
   MiniRound r;
@@ -93,8 +92,9 @@ later_round (HassFarmKind kind, const MiniDevice machine[2], guint runs,
     }
   MiniFarm *farm = mini_farm_new ("auto", kind, HASS_COST_EQUAL, devices, 2, 1);
   farm->env.element_threads = 0;
-  farm->env.profile = runs > 0 ? rates : NULL;
+  farm->env.profile = rates;
   farm->traits[1].part_bytes = 1 << 25;
+  farm->traits[1].latency_ns = LAUNCH_NS;
   mini_farm_restart (farm, "auto");
   for (guint i = 0; i < units; i++)
     loads[i].size = ELEMENTS;
@@ -102,6 +102,59 @@ later_round (HassFarmKind kind, const MiniDevice machine[2], guint runs,
   CU_ASSERT_TRUE (r.once && !r.hung);
   mini_farm_free (farm);
   return r;
+}
+
+/* The GPU has the rate 1 / @gpu_ns by so many earlier runs, in which no core
+   was tried; 0 runs: nothing is known. */
+static MiniRound
+later_round (HassFarmKind kind, const MiniDevice machine[2], guint runs,
+             double gpu_ns, guint units)
+{
+  HassProfileRate rates[]
+      = { { .runs = 0 }, { .work_per_ns = 1 / gpu_ns, .runs = runs } };
+  return round_after (kind, machine, runs > 0 ? rates : NULL, units);
+}
+
+/* A round of 64 units, where earlier runs have shown all of both devices. A
+   bundle takes the GPU FIXED_NS and GPU_NS for each unit, both @slower times
+   now. */
+static MiniRound
+known_round (double core_ns, double slower, gboolean knows_fixed)
+{
+  MiniDevice machine[] = { MINI_CPU (CORES, core_ns),
+                           MINI_GPU (132, slower * GPU_NS, slower * FIXED_NS) };
+  const HassProfileRate rates[]
+      = { { .work_per_ns = CORES / core_ns, .runs = 9 },
+          { .work_per_ns = 1 / GPU_NS,
+            .latency_ns = knows_fixed ? FIXED_NS : 0,
+            .runs = 9 } };
+  MiniRound r = round_after (HASS_FARM_COMBINE, machine, rates, 64);
+  printf ("\n    core %g ms, GPU %g times slower, fixed part %s: %.0f ms, "
+          "%" G_GUINT64_FORMAT " bundles ...",
+          core_ns * 1e-6, slower, knows_fixed ? "known" : "unknown",
+          r.summary.makespan_ns * 1e-6, r.devices[1].bundles);
+  return r;
+}
+
+/* It gets all at once where it is surely first, else after one bundle, of which
+   the fixed part of its time is no slowness. */
+static void
+known (void)
+{
+  MiniRound r = known_round (2e8, 1, TRUE);
+  CU_ASSERT_EQUAL (r.devices[1].bundles, 1);
+  r = known_round (1e8, 1, TRUE);
+  CU_ASSERT_EQUAL (r.devices[1].bundles, 2);
+  CU_ASSERT_EQUAL (r.devices[1].units, 64);
+  double many_ns = known_round (1e8, 1, FALSE).summary.makespan_ns;
+  CU_ASSERT_TRUE (r.summary.makespan_ns < 0.8 * many_ns);
+  /* One that is slower now is no worse off for what is known. */
+  for (double slower = 2; slower <= 4; slower *= 2)
+    {
+      double known_ns = known_round (1e8, slower, TRUE).summary.makespan_ns;
+      many_ns = known_round (1e8, slower, FALSE).summary.makespan_ns;
+      CU_ASSERT_TRUE (known_ns <= many_ns);
+    }
 }
 
 /* Where no core will help, a GPU that cuts its grants itself gets the rest in
@@ -152,12 +205,12 @@ blocks (void)
   CU_ASSERT_EQUAL (later.devices[0].units, 1);
 }
 
-HASS_TEST_SUITE (sched_auto_few,
-                 { "all cores begin while no GPU is open", closed },
-                 { "none begins before an open GPU has shown its rate",
-                   open_or_soon },
-                 { "a free core waits for a GPU that soon is open", next_unit },
-                 { "none waits for a GPU that is late", late },
-                 { "cores are tried when that costs little", tried_late },
-                 { "one core is tried beside few thread blocks", blocks },
-                 { "a GPU that is alone gets the rest in one", in_one })
+HASS_TEST_SUITE (
+    sched_auto_few, { "all cores begin while no GPU is open", closed },
+    { "none begins before an open GPU has shown its rate", open_or_soon },
+    { "a free core waits for a GPU that soon is open", next_unit },
+    { "none waits for a GPU that is late", late },
+    { "cores are tried when that costs little", tried_late },
+    { "one core is tried beside few thread blocks", blocks },
+    { "what earlier runs have shown of a GPU makes few bundles", known },
+    { "a GPU that is alone gets the rest in one", in_one })
