@@ -61,13 +61,36 @@
 
 /* -- Life --------------------------------------------------------------- */
 
+static void
+set_priors (HassEstimates *e)
+{
+  const HassStrategyEnv *env = e->u->env;
+  gboolean profiled = env->profile != NULL, said = TRUE;
+  for (guint d = 0; d < e->u->n; d++)
+    {
+      profiled = profiled && env->profile[d].work_per_ns > 0;
+      said = said && env->devices[d].work_per_ns > 0;
+      e->of[d].prior_ns = env->devices[d].latency_ns;
+    }
+  for (guint d = 0; d < e->u->n && (profiled || said); d++)
+    {
+      e->of[d].prior_rate = profiled ? env->profile[d].work_per_ns
+                                     : env->devices[d].work_per_ns;
+      if (profiled && env->farm != HASS_FARM_INDIVISIBLE)
+        e->of[d].prior_ns = MAX (e->of[d].prior_ns, env->profile[d].latency_ns);
+      HASS_NOTE (env, "%s: %.4g work per ns, %s", env->devices[d].name,
+                 e->of[d].prior_rate,
+                 profiled ? "from earlier runs" : "as its traits say");
+    }
+}
+
 void
 hass_estimates_init (HassEstimates *e, const HassUnits *u,
                      guint wanted_in_flight)
 {
   *e = (HassEstimates){ .u = u, .wanted_in_flight = wanted_in_flight };
   e->of = g_new0 (HassEstimate, MAX (u->n, 1));
-  hass_estimates_set_priors (e);
+  set_priors (e);
 }
 
 void
@@ -260,19 +283,16 @@ look_at_levels (HassEstimates *e, const HassCompletion *done,
    of them: the time of its longest stage, as other stages overlap. A queued
    bundle larger than all that the line has seen is added, too. */
 static void
-predict_queued (const HassEstimates *e, HassFit *queued,
-                const HassCompletion *done, const HassBundle *b, double took_ns)
+predict_queued (HassFit *queued, const HassCompletion *done,
+                const HassBundle *b, double took_ns, double latency_ns)
 {
-  double latency_ns = e->u->devices[done->device].latency_ns;
   double work = b->work / b->level;
   double ns
       = MAX (done->kernel_ns, b->unfilled * MAX (done->h2d_ns, done->d2h_ns));
   ns = MIN (ns, took_ns);
   if ((queued->seen == 0 || work > queued->work)
       && ns > SHOWING_LATENCIES * latency_ns)
-    hass_fit_add (
-        queued, work, at_mean (ns, b->level, latency_ns),
-        hass_estimates_assumed_ns (e, done->device, queued, work, ns));
+    hass_fit_add (queued, work, at_mean (ns, b->level, latency_ns), latency_ns);
 }
 
 /* Copies the fixed part that a device's bundles have shown to alike devices. */
@@ -299,17 +319,14 @@ add_to_fit (HassEstimates *e, guint device, const HassBundle *b, double ns)
   HassFit *fit = &m->shown.fits[b->fit];
   double latency_ns = e->u->devices[device].latency_ns;
   double mean_ns = at_mean (ns, b->level, latency_ns);
-  double first_ns
-      = hass_estimates_assumed_ns (e, device, fit, b->work / b->level, mean_ns);
-  hass_fit_add (fit, b->work / b->level, mean_ns, first_ns);
+  hass_fit_add (fit, b->work / b->level, mean_ns, latency_ns);
   if (e->u->env->cost == HASS_COST_UNKNOWN)
     {
-      hass_fit_compare (fit, b->work / b->level, mean_ns, first_ns);
+      hass_fit_compare (fit, b->work / b->level, mean_ns, latency_ns);
       share_fixed_part (e, device, b->fit);
     }
   gboolean tails = e->u->blocks && e->u->env->cost == HASS_COST_UNKNOWN;
-  gboolean told = !fit->spread && m->prior_ns > 0;
-  if (hass_units_fill (e->u, device) > 0 && !tails && !told)
+  if (hass_units_fill (e->u, device) > 0 && !tails)
     hass_fit_limit (fit, MOST_LATENCIES * latency_ns
                              + MOST_FILLS * hass_units_fill_work (e->u, device)
                                    * fit->ns_per_work);
@@ -323,6 +340,7 @@ hass_estimates_observe (HassEstimates *e, const HassCompletion *done,
 {
   HassEstimate *m = &e->of[done->device];
   HassFit *fit = &m->shown.fits[b->fit];
+  double latency_ns = e->u->devices[done->device].latency_ns;
   m->done_work += b->work;
   m->done_ns += MAX (
       served_ns - hass_estimates_bundle_ns (e, done->device, fit, 0, b->level),
@@ -335,8 +353,8 @@ hass_estimates_observe (HassEstimates *e, const HassCompletion *done,
   add_to_fit (e, done->device, b, ns);
   look_at_levels (e, done, b, fit, ns);
   if (hass_estimates_overlaps (e, done->device))
-    predict_queued (e, &m->shown.fits[b->fit & ~(guint)HASS_FIT_IDLE], done, b,
-                    ns);
+    predict_queued (&m->shown.fits[b->fit & ~(guint)HASS_FIT_IDLE], done, b, ns,
+                    latency_ns);
   m->largest
       = MAX (m->largest, e->u->levels ? b->work / b->unfilled : done->work);
   return TRUE;

@@ -79,7 +79,7 @@ typedef struct
  * HassEstimate: what is known of the speed of one device. Sums are decayed.
  * @shown: what it has shown.
  * @prior_rate: work per ns before anything is measured; 0: unknown.
- * @prior_ns: fixed part of a bundle's time then; 0: unknown.
+ * @prior_ns: fixed part of a bundle's time then, in ns.
  * @largest: work of its largest bundle.
  * @n_done: bundles that succeeded, of all rounds.
  * @first_work, @first_ns: work and time of the first of them.
@@ -123,8 +123,6 @@ typedef struct
 
 void hass_estimates_init (HassEstimates *e, const HassUnits *u,
                           guint wanted_in_flight);
-/* Sets what earlier runs or traits say of the devices' speed (prior.c). */
-void hass_estimates_set_priors (HassEstimates *e);
 void hass_estimates_clear (HassEstimates *e);
 void hass_estimates_begin_round (HassEstimates *e);
 
@@ -195,14 +193,6 @@ double hass_estimates_bundle_ns (const HassEstimates *e, guint device,
                                  const HassFit *fit, double work, double level);
 double hass_estimates_fixed_ns (const HassEstimates *e, const HassRound *round,
                                 guint device, const HassFit *fit);
-
-/* Return the fixed part of a bundle's time, in ns: before any was measured, and
-   as it is assumed of a bundle of @work that took @ns, until sizes have
-   differed: the part that it had in earlier runs, as a device that has become
-   slower is so in both parts (prior.c). */
-double hass_estimates_first_ns (const HassEstimates *e, guint device);
-double hass_estimates_assumed_ns (const HassEstimates *e, guint device,
-                                  const HassFit *fit, double work, double ns);
 
 /* Returns TRUE if a unit takes a core so long that other decisions are due
    before it is over. */

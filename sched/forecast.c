@@ -124,7 +124,7 @@ hass_forecast_bundle (const HassForecast *f, const HassRound *round,
   double ns = hass_estimates_bundle_ns (f->e, device, of, work, level)
               * (1 + known->link_wait);
   if (of->seen == 0 && known->prior_rate > 0)
-    ns = hass_estimates_first_ns (f->e, device) + work / known->prior_rate;
+    ns = known->prior_ns + work / known->prior_rate;
   return (HassBundle){ .work = work,
                        .ns = ns + (enters ? m->entry_ns : 0),
                        .unfilled = unfilled,

@@ -238,7 +238,7 @@ launch_ns (const HassAuto *s, const HassRound *round, guint device)
   else if (!fit->spread && idle->spread)
     fit = idle;
   return MAX (fit->seen > 0 ? hass_estimates_fixed_ns (e, round, device, fit)
-                            : hass_estimates_first_ns (e, device),
+                            : e->of[device].prior_ns,
               LEAST_FIXED_NS);
 }
 

@@ -113,7 +113,7 @@ plan_gpu (const HassAutoKnown *k, const HassRound *round, guint arm,
       &k->e, round, device, !hass_estimates_overlaps (&k->e, device));
   double fixed_ns = next->seen > 0
                         ? hass_estimates_fixed_ns (&k->e, round, device, next)
-                        : hass_estimates_first_ns (&k->e, device);
+                        : k->e.of[device].prior_ns;
   if (!hass_auto_costs_more (k, arm, device))
     r->rate = hass_estimates_gpu_rate (&k->e, device, 0, later);
   if (r->rate <= 0)
