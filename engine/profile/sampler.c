@@ -78,7 +78,9 @@ typedef struct
 {
   guint64 units;
   double work, busy_ns;
-  /* of the squares of a bundle's work, and of its work times its time */
+  /* of the squares of a bundle's work, and of its work times its time, which is
+     at least that from grant to results over the bundles in flight: one that
+     was overtaken seems to take no time */
   double squares, products;
 } Sum;
 
@@ -150,13 +152,13 @@ is_cpu (const HassSamplers *s, guint device)
 }
 
 static void
-add (Sum *sum, const HassCompletion *done, double busy_ns)
+add (Sum *sum, const HassCompletion *done, double busy_ns, double least_ns)
 {
   sum->units += done->units;
   sum->work += done->work;
   sum->busy_ns += busy_ns;
   sum->squares += done->work * done->work;
-  sum->products += done->work * busy_ns;
+  sum->products += done->work * MAX (busy_ns, least_ns);
 }
 
 void
@@ -175,7 +177,10 @@ hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done)
   double once_ns = done->setup_ns + (s->begun ? 0 : done->worker_ns);
   double ns = cpu ? done->kernel_ns : took_ns - MIN (once_ns, idle_ns);
   s->end_ns = MAX (s->end_ns, done->end_ns);
-  add (s->begun ? &s->rest : &s->warm_up, done, ns);
+  double held_ns = MAX (done->end_ns - done->start_ns - once_ns, 0);
+  guint in_flight = samplers->env->devices[done->device].max_in_flight;
+  add (s->begun ? &s->rest : &s->warm_up, done, ns,
+       held_ns / MAX (in_flight, 1));
   if (s->begun && !cpu)
     {
       double off_work = done->work - s->mean_work, off_ns = ns - s->mean_ns;
@@ -270,7 +275,7 @@ sample_of (const HassSamplers *samplers, guint device,
   gboolean brief = is_short || (!cpu && outran (&sum, &cores));
   if (totals->lost
       || sum.busy_ns * servers < (brief ? SHORT_BUSY_NS : LEAST_BUSY_NS)
-      || sum.units == 0 || !(sum.work > 0))
+      || sum.units == 0 || !(sum.work > 0) || !(sum.products > 0))
     return (HassProfileSample){ 0 };
   return (HassProfileSample){ .work_per_ns = cpu ? sum.work / sum.busy_ns
                                                  : sum.squares / sum.products,

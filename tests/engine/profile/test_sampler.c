@@ -55,8 +55,9 @@ static void
 bench_begin (Bench *b, const char *name)
 {
   *b = (Bench){
-    .devices = { { .name = "cpu", .kind = HASS_DEVICE_CPU, .cores = 2 },
-                 { .name = "gpu0", .kind = HASS_DEVICE_GPU, .cores = 8 } },
+    .devices
+    = { { .name = "cpu", .kind = HASS_DEVICE_CPU, .cores = 2 },
+        { .name = "gpu0", .kind = HASS_DEVICE_GPU, .max_in_flight = 4 } },
   };
   b->env = (HassStrategyEnv){ .farm_name = name,
                               .farm = HASS_FARM_COMBINE,
@@ -225,8 +226,7 @@ in_flight (void)
   end ();
 }
 
-/* Of a short farm this process remembers what there is: all that cores did, a
-   GPU's bundles but the first, by their work. */
+/* Of a short farm: all that cores did, a GPU's bundles but the first. */
 static void
 short_farm (void)
 {

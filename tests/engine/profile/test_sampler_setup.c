@@ -74,7 +74,42 @@ few_bundles (void)
   store_end ();
 }
 
+/* A small bundle that was begun later ends before a large one. */
+static void
+overtaken (void)
+{
+  static const struct
+  {
+    guint work;
+    double start_ms, end_ms;
+  } bundles[] = { { 1, 0, 9 }, { 1, 20, 90 }, { 50, 10, 100 } };
+  HassDeviceTraits traits[STORE_DEVICES]
+      = { store_devices[0], store_devices[1] };
+  HassStrategyEnv env = store_search;
+  HassSampled devices[STORE_DEVICES] = { { .work = 0 } };
+  traits[1].max_in_flight = 2;
+  env.devices = traits;
+  store_begin ();
+  HassSamplers *s = hass_samplers_begin (&env, "auto");
+  for (guint i = 0; i < G_N_ELEMENTS (bundles); i++)
+    {
+      hass_samplers_observe (
+          s, &(HassCompletion){ .device = 1,
+                                .units = bundles[i].work,
+                                .work = bundles[i].work,
+                                .start_ns = (gint64)(bundles[i].start_ms * MS),
+                                .end_ns = (gint64)(bundles[i].end_ms * MS) });
+      devices[1].work += bundles[i].work;
+    }
+  hass_samplers_store (s, devices, 100 * MS);
+  hass_samplers_free (s);
+  double rate = store_known (&store_search, 1).work_per_ns * MS;
+  CU_ASSERT_TRUE (rate > 0.5 && rate < 1.2);
+  store_end ();
+}
+
 HASS_TEST_SUITE (sampler_setup,
                  { "what a device prepares once does not count",
                    no_part_of_it },
-                 { "the largest of few bundles shows the rate", few_bundles })
+                 { "the largest of few bundles shows the rate", few_bundles },
+                 { "one that was overtaken took its time", overtaken })
