@@ -260,7 +260,6 @@ typedef enum
  *   that it can run, else the first device takes one unit.
  * @served: optional: called when a grant in a pipeline is done, and for the CPU
  *   pool before it is asked, with what its cores have done of each class.
- *
  * @flags: bits of #HassStrategyFlags.
  * @place: dataflows, optional: called when a task has become ready that a
  *   device can compute, and again for all that wait when a device opens, is
@@ -270,6 +269,9 @@ typedef enum
  *   is no further queue for it. Default: queue 0, from its beginning.
  * @suits: dataflows, optional: called for a task that a worker finds and can
  *   compute; may fill in @verdict. Default: it takes the task.
+ * @left_out: pipelines, optional: called at the end for a device that could
+ *   compute a class and had little of it. Returns: (transfer full) (nullable):
+ *   why, as a sentence without a full stop; free with g_free(). Default: NULL.
  *
  * The ops of a dataflow are called for each task, under a lock that all workers
  * take: they must not block, and a microsecond counts.
@@ -307,6 +309,7 @@ typedef struct
   HassFlowAnswer (*suits) (gpointer self, const HassFlowState *state,
                            gint worker, const HassFlowTask *task,
                            HassFlowVerdict *verdict);
+  char *(*left_out) (gpointer self, guint class_index, guint device);
 } HassStrategyOps;
 
 /**

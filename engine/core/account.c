@@ -155,10 +155,8 @@ add_last_tails (HassJob *job, gint64 end_ns)
 
 /* -- The end ------------------------------------------------------------ */
 
-/* Finds the worker contexts of device @d: job->workers[@first .. @first + @n).
- */
-static void
-workers_of (const HassJob *job, guint d, guint *first, guint *n)
+void
+hass_job_workers_of (const HassJob *job, guint d, guint *first, guint *n)
 {
   gboolean cpu = job->devices[d].kind == HASS_DEVICE_CPU;
   *first = cpu ? 0 : MAX (job->n_cores, 1) + d - (job->cpu >= 0);
@@ -176,7 +174,7 @@ add_idle_times (HassJob *job, gint64 end_ns)
       HassTotals *t = &job->totals[d];
       guint first, n;
       double tail = 0, early = 0;
-      workers_of (job, d, &first, &n);
+      hass_job_workers_of (job, d, &first, &n);
       for (guint i = first; i < first + n; i++)
         {
           const HassWorker *w = &job->workers[i];
@@ -196,7 +194,7 @@ collecting (const HassJob *job, guint d)
 {
   guint first, n;
   double sum = 0;
-  workers_of (job, d, &first, &n);
+  hass_job_workers_of (job, d, &first, &n);
   for (guint i = first; i < first + n; i++)
     sum += job->workers[i].collect_ns;
   return sum / n;
@@ -239,7 +237,7 @@ lost_on (const HassJob *job, guint d, double makespan_ns, double common)
   double early
       = t->early_ns + CLAMP (t->ready_ns - p->generate_ns, 0, in_generator);
   guint first, n;
-  workers_of (job, d, &first, &n);
+  hass_job_workers_of (job, d, &first, &n);
   for (guint i = first; i < first + n; i++)
     early += (double)job->workers[i].early_ns / n;
   Lost lost = {
@@ -378,7 +376,7 @@ hass_account (HassJob *job, HassReport *r, double makespan_ns)
   for (guint d = 0; d < job->n_devices; d++)
     {
       guint first, n;
-      workers_of (job, d, &first, &n);
+      hass_job_workers_of (job, d, &first, &n);
       shares[d] = share_of (job, d);
       r->work += shares[d].rate > 0 ? job->totals[d].work : 0;
       r->halo_elements += job->totals[d].halo;

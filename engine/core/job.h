@@ -434,6 +434,11 @@ void hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n);
 void hass_job_settle (HassJob *job, HassWorker *worker);
 gboolean hass_job_idle (HassJob *job);
 
+/* Finds the worker contexts of a device: job->workers[@first .. @first + @n)
+   (account.c). */
+void hass_job_workers_of (const HassJob *job, guint device, guint *first,
+                          guint *n);
+
 /* decide.c; all functions under the decision lock */
 void hass_decide_stop_without_devices (HassJob *job, const char *message);
 gint64 hass_decide_late_ns (const HassJob *job, guint device);

@@ -103,6 +103,9 @@ typedef struct
  * @again: of a pure stage: tokens that a second device has begun while the
  *   first computed them; in @tokens they count once, in times twice.
  * @overtaken: of @again: tokens that the second device was done with first.
+ * @left_out: why the strategy gave less than a twentieth of the tokens to a
+ *   device that can compute the stage: "cores: a unit takes ..."; several,
+ *   separated by "; "; NULL: there is none, or it does not say.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -112,7 +115,8 @@ typedef struct
   guint64 tokens, bytes, batches;
   double busy_s, device_s, waiting_s, utilisation;
   guint64 again, overtaken;
-  guint64 reserved[4];
+  char *left_out;
+  guint64 reserved[3];
 } HassStageReport;
 
 /**

@@ -28,7 +28,10 @@ hass_report_free (HassReport *report)
   for (guint i = 0; i < report->n_unfinished; i++)
     g_free (report->unfinished[i].message);
   for (guint s = 0; s < report->n_stages; s++)
-    g_free (report->stages[s].name);
+    {
+      g_free (report->stages[s].name);
+      g_free (report->stages[s].left_out);
+    }
   g_free (report->stages);
   g_free (report->binding);
   g_free (report->devices);
@@ -187,6 +190,10 @@ append_stages (GString *out, const HassReport *r)
           "another device, which was done with %" G_GUINT64_FORMAT
           " of them first\n",
           r->stages[i].name, r->stages[i].again, r->stages[i].overtaken);
+  for (guint i = 0; i < r->n_stages; i++)
+    if (r->stages[i].left_out)
+      g_string_append_printf (out, "left out of '%s': %s\n", r->stages[i].name,
+                              r->stages[i].left_out);
 }
 
 static void
@@ -400,6 +407,7 @@ add_stages (JsonBuilder *j, const HassReport *r)
       json_add_double (j, "utilisation", s->utilisation);
       json_add_int (j, "again", s->again);
       json_add_int (j, "overtaken", s->overtaken);
+      json_add_string (j, "left_out", s->left_out);
       json_builder_end_object (j);
     }
   json_builder_end_array (j);

@@ -18,6 +18,11 @@
    binds if more than this part of it was in flight on average. */
 #define BINDS 0.7
 
+/* A device that has computed less than one in so many of a stage's tokens has
+   been left out. A guess: more, and one whose small part costs much is not
+   explained. */
+#define FEW_PARTS 20
+
 static const char *const modes[]
     = { "parallel", "ordered", "serial", "caller" };
 
@@ -41,6 +46,40 @@ helped_s (const HassStream *stream, guint s)
   return ns * 1e-9;
 }
 
+/* Returns: tokens of a stage that a device has computed. */
+static guint64
+computed (const HassStream *stream, guint s, guint device)
+{
+  guint first, n;
+  guint64 tokens = 0;
+  hass_job_workers_of (stream->job, device, &first, &n);
+  for (guint w = first; w < first + n; w++)
+    tokens += stream->workers[w].stages[s].tokens;
+  return tokens;
+}
+
+/* Returns (transfer full) (nullable): why devices that can compute a stage had
+   little of it, as the strategy says. */
+static char *
+left_out (const HassStream *stream, guint s, guint64 tokens)
+{
+  const HassJob *job = stream->job;
+  GString *text = g_string_new (NULL);
+  for (guint d = 0;
+       d < job->n_devices && job->strategy && job->strategy->ops->left_out; d++)
+    {
+      g_autofree char *why = NULL;
+      if (stream->classes[s].devices >> d & 1
+          && computed (stream, s, d) * FEW_PARTS < tokens)
+        why = job->strategy->ops->left_out (job->strategy->self, s, d);
+      if (why)
+        g_string_append_printf (
+            text, "%s%s: %s", text->len > 0 ? "; " : "",
+            (gint)d == job->cpu ? "cores" : job->devices[d].name, why);
+    }
+  return g_string_free (text, text->len == 0);
+}
+
 static void
 add_stage (HassStream *stream, guint s, double makespan_s, HassStageReport *r)
 {
@@ -60,6 +99,7 @@ add_stage (HassStream *stream, guint s, double makespan_s, HassStageReport *r)
       r->again += c->again;
       r->overtaken += c->overtaken;
     }
+  r->left_out = left_out (stream, s, r->tokens);
   guint most = most_at_once (job, stage);
   double busy_s = r->busy_s;
   if (most < MAX (job->n_cores, 1))

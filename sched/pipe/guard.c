@@ -176,6 +176,17 @@ is_too_long (const HassSteady *s, const HassStreamState *state, guint c,
   return window (s, state, c) < hold_ns (s, c, device) * s->rate;
 }
 
+/* Remembers why a device is taken out of a class. At the end of a stream nearly
+   all are, which explains nothing. */
+static void
+remember (HassSteady *s, const HassStreamState *state, guint i)
+{
+  guint c = i / state->n_devices;
+  double hold = hold_ns (s, c, i % state->n_devices);
+  if (!state->generated || s->why[i].hold_ns <= 0)
+    s->why[i] = (HassSteadyOut){ hold, hold * s->rate, window (s, state, c) };
+}
+
 /* Returns: index in s->parts of what is to be looked at next, and W / C of it
    in @rate; -1: none. @kept: what has been looked at. */
 static gint
@@ -343,7 +354,10 @@ exclude_idle (HassSteady *s, const HassStreamState *state)
     for (guint d = 0; d < state->n_devices; d++)
       {
         guint i = c * state->n_devices + d;
-        s->out[i] |= s->parts[i] <= 0 && is_too_long (s, state, c, d);
+        if (s->parts[i] > 0 || !is_too_long (s, state, c, d))
+          continue;
+        s->out[i] = TRUE;
+        remember (s, state, i);
       }
 }
 
@@ -403,7 +417,9 @@ exclude_for_the_end (HassSteady *s, const HassStreamState *state, double *parts)
                                                    s->paces->cpu)
                                             ->ns)
     {
+      guint c = (guint)at / state->n_devices;
       s->out[at] = TRUE;
+      s->why[at] = (HassSteadyOut){ hold_ns (s, c, s->paces->cpu), 0, 0 };
       hass_steady_solve (s);
       at = longest_shared (s, state);
     }
@@ -466,7 +482,10 @@ hass_steady_guard (HassSteady *s, const HassStreamState *state)
       hass_steady_solve (s);
       double without = s->rate;
       if (with <= without && !widen (s, state, (guint)at, was))
-        continue;
+        {
+          remember (s, state, (guint)at);
+          continue;
+        }
       s->out[at] = FALSE;
       kept[at] = with > without;
       s->rate = rate;

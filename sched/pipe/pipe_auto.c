@@ -395,27 +395,6 @@ fused (const Auto *s, const HassStreamState *state, guint c, guint gpu,
   return n;
 }
 
-/* Says why a GPU takes units of a class. */
-static void
-explain (const Auto *s, const HassStreamState *state, guint gpu,
-         const HassServe *serve)
-{
-  const HassStrategyEnv *env = s->paces.env;
-  guint c = serve->class_index;
-  if (!hass_pace_known (&s->paces, c, gpu))
-    HASS_NOTE (env, "%s: %" G_GUINT64_FORMAT " units of %s: not measured yet",
-               env->devices[gpu].name, serve->units, env->classes[c].name);
-  else
-    HASS_NOTE (env,
-               "%s: %" G_GUINT64_FORMAT " units of %s, %" G_GUINT64_FORMAT
-               " wait: its part is %.3g, it is %.4g units "
-               "behind; %.4g us a unit",
-               env->devices[gpu].name, serve->units, env->classes[c].name,
-               state->classes[c].ready, hass_steady_part (&s->steady, c, gpu),
-               hass_steady_behind (&s->steady, c, gpu),
-               hass_pace_ns (&s->paces, c, gpu) * 1e-3);
-}
-
 static HassAnswer
 serve (gpointer self, const HassStreamState *state, guint device,
        gboolean force, HassServe *serve)
@@ -447,7 +426,7 @@ serve (gpointer self, const HassStreamState *state, guint device,
   if (best > -G_MAXDOUBLE)
     {
       if (s->paces.env->note)
-        explain (s, state, device, serve);
+        hass_steady_explain (&s->steady, state, device, serve);
       guint first = serve->class_index;
       serve->fuse = fused (s, state, first, device, serve->units);
       for (guint c = first; c <= first + serve->fuse; c++)
@@ -477,6 +456,13 @@ served (gpointer self, const HassStreamState *state, const HassServed *done)
     hass_steady_give (&s->steady, done->class_index, done->device, done->units);
 }
 
+static char *
+left_out (gpointer self, guint c, guint device)
+{
+  const Auto *s = self;
+  return hass_steady_left_out (&s->steady, c, device);
+}
+
 static void
 destroy (gpointer self)
 {
@@ -497,4 +483,5 @@ const HassStrategyOps hass_pipe_auto = {
   .destroy = destroy,
   .serve = serve,
   .served = served,
+  .left_out = left_out,
 };

@@ -302,6 +302,7 @@ hass_steady_init (HassSteady *s, HassPaces *paces, double launches)
   s->bundles = g_new0 (guint64, env->n_classes * env->n_devices);
   s->grain = g_new0 (double, env->n_classes);
   s->out = g_new0 (gboolean, env->n_classes * env->n_devices);
+  s->why = g_new0 (HassSteadyOut, env->n_classes * env->n_devices);
 }
 
 void
@@ -312,6 +313,7 @@ hass_steady_clear (HassSteady *s)
   g_free (s->grain);
   g_free (s->bundles);
   g_free (s->out);
+  g_free (s->why);
 }
 
 /* Sets the bundles of all GPUs. Tokens that may be in flight, less those that

@@ -7,6 +7,15 @@
 
 #include "sched/pace.h"
 
+/* Why a device was taken out of a class, in ns and tokens.
+   @hold_ns: for which it holds a unit; 0: it was not.
+   @passing: tokens that pass on all devices in that time.
+   @held_up: tokens that one unit may hold up; 0: the end would wait for it. */
+typedef struct
+{
+  double hold_ns, passing, held_up;
+} HassSteadyOut;
+
 /**
  * HassSteady: the optimum of the steady state.
  * @paces: what it is computed from; not owned.
@@ -19,6 +28,7 @@
  *   its part of what was given to all since the begin.
  * @grain: [n_classes] largest number of units that a device was given at once.
  * @out: [n_classes * n_devices] the device is to do nothing of the class.
+ * @why: [n_classes * n_devices] for its end.
  * @next_ns: when it is computed again, or before if another number of devices
  *   than @n_open is open. @wait_ns: time between two solutions.
  */
@@ -32,6 +42,7 @@ typedef struct
   double *behind;
   double *grain;
   gboolean *out;
+  HassSteadyOut *why;
   gint64 next_ns;
   guint n_open;
   double wait_ns;
@@ -68,6 +79,12 @@ double hass_steady_behind (const HassSteady *s, guint c, guint device);
  */
 guint64 hass_bundle_units (const HassPaces *p, guint c, guint device,
                            double launches, guint64 tokens);
+
+/* explain.c. Says why a GPU takes units of a class. */
+void hass_steady_explain (const HassSteady *s, const HassStreamState *state,
+                          guint gpu, const HassServe *serve);
+/* Returns (transfer full) (nullable): HassStrategyOps.left_out. */
+char *hass_steady_left_out (const HassSteady *s, guint c, guint device);
 
 /* again.c. Returns: HASS_TAKE with HassServe.again if a device that finds
    nothing else should begin again what another one holds; else HASS_WAIT,

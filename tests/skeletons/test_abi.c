@@ -14,9 +14,8 @@
 #    type "." #    field, offsetof(type, field), at                            \
   }
 
-/* On a machine of 64 bits. A new field is appended here and in its struct;
-   where the struct is one of skeletons/abi.c it takes the place of reserved
-   words, whose number becomes smaller by as much. */
+/* On a machine of 64 bits. A new field is appended here and in its struct; in
+   one of skeletons/abi.c it takes the place of reserved words. */
 static const struct
 {
   const char *name;
@@ -289,6 +288,7 @@ static const struct
   AT (HassStrategyOps, place, 128),
   AT (HassStrategyOps, look, 136),
   AT (HassStrategyOps, suits, 144),
+  AT (HassStrategyOps, left_out, 152),
   AT (HassDeviceOps, struct_size, 0),
   AT (HassDeviceOps, kind, 8),
   AT (HassDeviceOps, describe, 16),

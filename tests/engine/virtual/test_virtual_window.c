@@ -129,7 +129,8 @@ given (void)
 
 /* A GPU is a hundred times as fast as a core, so it serves 100 tokens while a
    core holds one, which the ordered stage waits for: more than are in flight
-   unless the strategy asks for that. Bounded, the cores are left out. */
+   unless the strategy asks for that. Bounded, the cores are left out, and the
+   report says why. */
 static void
 held_up (void)
 {
@@ -140,6 +141,11 @@ held_up (void)
   CU_ASSERT_TRUE (r->most_bytes > 64 * 6 * MIB);
   CU_ASSERT_TRUE (r->most_bytes <= 1024 * MIB);
   CU_ASSERT_TRUE (r->makespan_s < bounded->makespan_s);
+  CU_ASSERT_PTR_NULL (r->stages[0].left_out);
+  CU_ASSERT_PTR_NULL (bounded->stages[1].left_out);
+  g_autofree char *text = hass_report_to_string (bounded);
+  CU_ASSERT_PTR_NOT_NULL (
+      strstr (text, "left out of 'compute': cores: none was tried"));
 }
 
 HASS_TEST_SUITE (

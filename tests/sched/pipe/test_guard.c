@@ -33,6 +33,10 @@ keeps_cores_out (void)
       s.state.generated = TRUE;
       made_up_ask (&s, CPU, &serve);
       CU_ASSERT_EQUAL (serve.leave[B] == G_MAXUINT32, cases[i].out);
+      g_autofree char *why
+          = s.strategy->ops->left_out (s.strategy->self, B, CPU);
+      CU_ASSERT_EQUAL (why && strstr (why, " at most may wait behind it"),
+                       cases[i].out);
       hass_strategy_free (s.strategy);
     }
 }
