@@ -217,13 +217,13 @@ failed_wait (void)
 
 static _Atomic guint n_slow;
 
-/* Each takes 300 ms, in the order of the first bytes of their inputs. */
+/* Each takes 900 ms, in the order of the first bytes of their inputs. */
 static void
 slow_kernel (const HassBundle *b, gpointer data)
 {
   while (atomic_load (&n_slow) != fake_input (b, 0)[0])
     g_usleep (1000);
-  g_usleep (300000);
+  g_usleep (900000);
   rig_shift_kernel (b, data);
   atomic_fetch_add (&n_slow, 1);
 }
@@ -233,7 +233,7 @@ slow_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
              GError **error)
 {
   if (bundle->n_blocks == 2)
-    g_usleep (1000000);
+    g_usleep (3000000);
   fake_launch (stream, slow_kernel, bundle, data);
   return fake_check ("a slow kernel", error);
 }
@@ -251,7 +251,7 @@ sound_but_slow (void)
   HassBlock blocks[BUNDLES];
   HassDeviceFarm farm = { .name = "farm",
                           .gpu_worker = slow_worker,
-                          .bundle_deadline_ns = 1000000000 };
+                          .bundle_deadline_ns = 3000000000 };
   Rig r;
   rig_init (&r, &(FakePlan){ 0 }, &farm);
   atomic_store (&n_slow, 0);
