@@ -108,6 +108,7 @@ typedef struct
   guint seen[FAKE_N_CALLS], n_seen, kernels_seen, copies_seen; /* by plan */
   guint generation;                                            /* of install */
   guint copying; /* streams that read or write without the lock */
+  guint64 let;   /* how many more copies may go on */
   int sticky;
   gboolean gone; /* the device of the plan */
   gboolean ending, hanging, may_open;

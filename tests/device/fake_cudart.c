@@ -104,11 +104,23 @@ device_of (gconstpointer handle)
   return stream ? stream->device : event ? event->device : thread.device;
 }
 
+static void
+tell_locked (FakeCall call)
+{
+  const FakePlan plan = fake.plan;
+  if (!plan.called)
+    return;
+  pthread_mutex_unlock (&fake.lock);
+  plan.called (call, plan.called_data);
+  pthread_mutex_lock (&fake.lock);
+}
+
 int
 fake_enter (FakeCall call, gconstpointer handle)
 {
   const FakePlan *plan = &fake.plan;
   pthread_mutex_lock (&fake.lock);
+  tell_locked (call);
   renew_thread ();
   fake.counts.calls[call]++;
   fake.counts.n_calls++;
@@ -384,6 +396,7 @@ set_plan_locked (const FakePlan *plan)
   memset (fake.seen, 0, sizeof fake.seen);
   fake.n_seen = fake.kernels_seen = fake.copies_seen = 0;
   fake.gone = FALSE;
+  fake.let = 0;
 }
 
 void

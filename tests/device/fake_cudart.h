@@ -100,7 +100,10 @@ const char *fake_call_name (FakeCall call);
  * @copy_delay_us, @kernel_delay_us: before each is executed.
  * @allocate_us: that allocating pinned memory takes.
  * @hold_kernels_until: none is executed before this call was made; 0: no such.
- * @hold_copies: those that have begun go on when their device has failed.
+ * @hold_copies: those that have begun go on when fake_let_copies() lets them,
+ *   or when their device has failed.
+ * @called: is told of each call before anything else, on the calling thread.
+ *   It may call the stand-in.
  * @fail_at: [call]: this call of its kind fails, and may be tried again.
  *   @fail_every: each so manyth. What gives something back fails after it
  *   has done so. Both count from @after_launches launches on.
@@ -127,6 +130,8 @@ typedef struct
   guint copy_delay_us, kernel_delay_us, allocate_us;
   FakeCall hold_kernels_until;
   gboolean hold_copies;
+  void (*called) (FakeCall call, gpointer data);
+  gpointer called_data;
   guint fail_at[FAKE_N_CALLS], fail_every[FAKE_N_CALLS], after_launches;
   gsize fail_above_bytes;
   guint fail_copy_at, fail_copy_every;
@@ -184,6 +189,9 @@ void fake_cudart_plan (const FakePlan *plan);
 
 /* Lets who waits in set_device go on, and all who come. */
 void fake_let_open (void);
+
+/* Lets so many more of the copies that are held go on, or of those to come. */
+void fake_let_copies (guint n);
 
 int fake_current_device (void);
 

@@ -160,6 +160,15 @@ fake_end_hang (void)
   pthread_mutex_unlock (&fake.lock);
 }
 
+void
+fake_let_copies (guint n)
+{
+  pthread_mutex_lock (&fake.lock);
+  fake.let += n;
+  pthread_cond_broadcast (&fake.changed);
+  pthread_mutex_unlock (&fake.lock);
+}
+
 /* -- Streams and events ------------------------------------------------- */
 
 int

@@ -172,6 +172,17 @@ kernel_locked (Stream *s, Op *op)
   pthread_mutex_lock (&fake.lock);
 }
 
+/* Holds a copy for as long as the plan says. */
+static void
+hold_locked (Stream *s)
+{
+  while (fake.plan.hold_copies && fake.let == 0 && !fake_dead (s->device)
+         && !fake.ending)
+    pthread_cond_wait (&fake.changed, &fake.lock);
+  if (fake.plan.hold_copies && fake.let > 0)
+    fake.let--;
+}
+
 static void
 copy_locked (Stream *s, Op *op)
 {
@@ -193,8 +204,7 @@ copy_locked (Stream *s, Op *op)
   else if (op->kind == OP_COPY)
     fake.counts.bytes_to_host += op->row_bytes * op->rows;
   fake.copying++;
-  while (fake.plan.hold_copies && !fake_dead (s->device) && !fake.ending)
-    pthread_cond_wait (&fake.changed, &fake.lock);
+  hold_locked (s);
   pthread_mutex_unlock (&fake.lock);
   if (us > 0)
     usleep (us);

@@ -39,6 +39,10 @@ HassBundleDone rig_wait_done (Rig *r);
 /* Runs a bundle in slot 0. */
 HassBundleDone rig_run (Rig *r, const HassBlock *blocks, gsize n);
 
+/* Lets deadlines see the clock go on by @ns: what the device has noted of the
+   time is so much longer ago. Called by the thread that uses the device. */
+void rig_let_pass (Rig *r, gint64 ns);
+
 /* A farm each of whose output bytes is the input byte and one. */
 extern const HassDeviceFarm rig_shifts;
 gboolean rig_shift (const HassBundle *bundle, HassGpuStream *stream,

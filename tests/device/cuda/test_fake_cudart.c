@@ -54,6 +54,54 @@ in_order (void)
   kit_clear (&k);
 }
 
+typedef struct
+{
+  guint n_copies, n_other;
+} Told;
+
+static void
+tell (FakeCall call, gpointer data)
+{
+  Told *told = data;
+  if (call == FAKE_COPY)
+    {
+      told->n_copies++;
+      CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_COPY],
+                       told->n_copies - 1);
+    }
+  else
+    told->n_other++;
+}
+
+static void
+holds_copies (void)
+{
+  Kit k;
+  Told told = { 0 };
+  kit_init (
+      &k,
+      &(FakePlan){ .hold_copies = TRUE, .called = tell, .called_data = &told });
+  memset (k.pinned, 1, N);
+  kit_copy_in (&k, k.pinned);
+  k.cuda->event_record (k.event, k.stream);
+  while (fake_cudart_counts ().copies == 0)
+    sched_yield ();
+  CU_ASSERT_EQUAL (k.cuda->event_query (k.event), FAKE_NOT_READY);
+  fake_let_copies (1);
+  CU_ASSERT_EQUAL (k.cuda->event_wait (k.event), 0);
+  memset (k.pinned, 2, N);
+  kit_copy_out (&k, k.pinned);
+  while (fake_cudart_counts ().copies == 1)
+    sched_yield ();
+  CU_ASSERT_EQUAL (k.pinned[0], 2);
+  CU_ASSERT_EQUAL (told.n_copies, 2);
+  CU_ASSERT_TRUE (told.n_other >= 3);
+  fake_let_copies (1);
+  CU_ASSERT_EQUAL (kit_finish (&k), 0);
+  CU_ASSERT_EQUAL (k.pinned[0], 1);
+  kit_clear (&k);
+}
+
 static void
 waits_for_other (void)
 {
@@ -233,6 +281,8 @@ leaks (void)
 
 HASS_TEST_SUITE (
     fake_cudart, { "a stream does its work in order and later", in_order },
+    { "copies are held until they may go on, and calls are told",
+      holds_copies },
     { "a stream waits for another's event as it was recorded",
       waits_for_other },
     { "pageable memory is read at the call, pinned memory later", snapshots },
