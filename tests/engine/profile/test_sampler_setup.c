@@ -8,31 +8,56 @@
 #define MS 1000000
 #define BUNDLES 10
 
+/* What the store says of a GPU after a farm of these bundles, of which
+   @in_flight were there at a time. */
+static HassProfileRate
+rate_after (const HassCompletion *bundles, guint n, guint in_flight)
+{
+  HassDeviceTraits traits[STORE_DEVICES]
+      = { store_devices[0], store_devices[1] };
+  HassStrategyEnv env = store_search;
+  HassSampled devices[STORE_DEVICES] = { { .work = 0 } };
+  traits[1].max_in_flight = in_flight;
+  env.devices = traits;
+  store_begin ();
+  HassSamplers *s = hass_samplers_begin (&env, "auto");
+  CU_ASSERT_PTR_NOT_NULL_FATAL (s);
+  for (guint i = 0; i < n; i++)
+    {
+      hass_samplers_observe (s, &bundles[i]);
+      devices[1].work += bundles[i].work;
+    }
+  hass_samplers_store (s, devices, bundles[n - 1].end_ns);
+  hass_samplers_free (s);
+  HassProfileRate known = store_known (&store_search, 1);
+  store_end ();
+  return known;
+}
+
+static HassCompletion
+bundle (guint work, double start_ms, double end_ms)
+{
+  return (HassCompletion){ .device = 1,
+                           .units = work,
+                           .work = work,
+                           .start_ns = (gint64)(start_ms * MS),
+                           .end_ns = (gint64)(end_ms * MS) };
+}
+
 /* The rate of a GPU in the store after bundles of a unit that take 2 ms each,
    of which they prepare something for @setup_ns, and copy or compute for
    @busy_ns. */
 static double
 rate (double setup_ns, double busy_ns)
 {
-  HassStrategyEnv env = store_search;
-  HassSampled devices[STORE_DEVICES] = { { .work = 0 } };
-  store_begin ();
-  HassSamplers *s = hass_samplers_begin (&env, "auto");
-  CU_ASSERT_PTR_NOT_NULL_FATAL (s);
+  HassCompletion bundles[BUNDLES];
   for (guint i = 0; i < BUNDLES; i++)
-    hass_samplers_observe (s, &(HassCompletion){ .device = 1,
-                                                 .units = 1,
-                                                 .work = 1,
-                                                 .start_ns = i * 2 * MS,
-                                                 .end_ns = (i + 1) * 2 * MS,
-                                                 .kernel_busy_ns = busy_ns,
-                                                 .setup_ns = setup_ns });
-  devices[1].work = BUNDLES;
-  hass_samplers_store (s, devices, BUNDLES * 2 * MS);
-  hass_samplers_free (s);
-  double known = store_known (&store_search, 1).work_per_ns;
-  store_end ();
-  return known;
+    {
+      bundles[i] = bundle (1, i * 2, (i + 1) * 2);
+      bundles[i].kernel_busy_ns = busy_ns;
+      bundles[i].setup_ns = setup_ns;
+    }
+  return rate_after (bundles, BUNDLES, 1).work_per_ns;
 }
 
 static void
@@ -48,64 +73,21 @@ no_part_of_it (void)
 static void
 few_bundles (void)
 {
-  static const guint works[] = { 1, 1, 1, 50 };
-  static const double took_ms[] = { 5, 10, 10, 59 };
-  HassStrategyEnv env = store_search;
-  HassSampled devices[STORE_DEVICES] = { { .work = 0 } };
-  gint64 begin_ns = 0;
-  store_begin ();
-  HassSamplers *s = hass_samplers_begin (&env, "auto");
-  for (guint i = 0; i < G_N_ELEMENTS (works); i++)
-    {
-      gint64 end_ns = begin_ns + (gint64)(took_ms[i] * MS);
-      hass_samplers_observe (s, &(HassCompletion){ .device = 1,
-                                                   .units = works[i],
-                                                   .work = works[i],
-                                                   .start_ns = begin_ns,
-                                                   .end_ns = end_ns });
-      devices[1].work += works[i];
-      begin_ns = end_ns;
-    }
-  hass_samplers_store (s, devices, begin_ns);
-  hass_samplers_free (s);
-  HassProfileRate known = store_known (&store_search, 1);
+  const HassCompletion bundles[] = { bundle (1, 0, 5), bundle (1, 5, 15),
+                                     bundle (1, 15, 25), bundle (50, 25, 84) };
+  HassProfileRate known = rate_after (bundles, G_N_ELEMENTS (bundles), 1);
   CU_ASSERT_DOUBLE_EQUAL (known.work_per_ns * MS, 2502 / 2970., 1e-9);
   CU_ASSERT_DOUBLE_EQUAL (known.latency_ns, 9 * MS, 1);
-  store_end ();
 }
 
 /* A small bundle that was begun later ends before a large one. */
 static void
 overtaken (void)
 {
-  static const struct
-  {
-    guint work;
-    double start_ms, end_ms;
-  } bundles[] = { { 1, 0, 9 }, { 1, 20, 90 }, { 50, 10, 100 } };
-  HassDeviceTraits traits[STORE_DEVICES]
-      = { store_devices[0], store_devices[1] };
-  HassStrategyEnv env = store_search;
-  HassSampled devices[STORE_DEVICES] = { { .work = 0 } };
-  traits[1].max_in_flight = 2;
-  env.devices = traits;
-  store_begin ();
-  HassSamplers *s = hass_samplers_begin (&env, "auto");
-  for (guint i = 0; i < G_N_ELEMENTS (bundles); i++)
-    {
-      hass_samplers_observe (
-          s, &(HassCompletion){ .device = 1,
-                                .units = bundles[i].work,
-                                .work = bundles[i].work,
-                                .start_ns = (gint64)(bundles[i].start_ms * MS),
-                                .end_ns = (gint64)(bundles[i].end_ms * MS) });
-      devices[1].work += bundles[i].work;
-    }
-  hass_samplers_store (s, devices, 100 * MS);
-  hass_samplers_free (s);
-  double rate = store_known (&store_search, 1).work_per_ns * MS;
-  CU_ASSERT_TRUE (rate > 0.5 && rate < 1.2);
-  store_end ();
+  const HassCompletion bundles[]
+      = { bundle (1, 0, 9), bundle (1, 20, 90), bundle (50, 10, 100) };
+  double known = rate_after (bundles, G_N_ELEMENTS (bundles), 2).work_per_ns;
+  CU_ASSERT_TRUE (known * MS > 0.5 && known * MS < 1.2);
 }
 
 HASS_TEST_SUITE (sampler_setup,
