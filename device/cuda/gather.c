@@ -217,8 +217,9 @@ send (Gather *g, const guint8 *from, gsize before, gsize bytes)
   g->sent += bytes;
 }
 
-/* Marks what has been sent, if that is much or all: the link pauses at a mark.
- */
+/* Marks what has been sent, if that is much or all: streams of bundles are the
+   slower the more marks there are (doc/results/auto-few.md, "Memory for
+   inputs"); why is not known. */
 static void
 mark (Gather *g)
 {

@@ -104,7 +104,7 @@ typedef struct
  *   first computed them; in @tokens they count once, in times twice.
  * @overtaken: of @again: tokens that the second device was done with first.
  * @left_out: why the strategy gave less than a twentieth of the tokens to a
- *   device that can compute the stage: "cores: a unit takes ..."; several,
+ *   device that can compute the stage: "cores: a token takes ..."; several,
  *   separated by "; "; NULL: there is none, or it does not say.
  * @reserved: zero; for later versions.
  */

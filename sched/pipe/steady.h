@@ -28,7 +28,8 @@ typedef struct
  *   its part of what was given to all since the begin.
  * @grain: [n_classes] largest number of units that a device was given at once.
  * @out: [n_classes * n_devices] the device is to do nothing of the class.
- * @why: [n_classes * n_devices] for its end.
+ * @why: [n_classes * n_devices] why the device was taken out of the class, the
+ *   last time that says something; hass_steady_left_out() makes it a text.
  * @next_ns: when it is computed again, or before if another number of devices
  *   than @n_open is open. @wait_ns: time between two solutions.
  */
