@@ -110,7 +110,11 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost,
   g_clear_pointer (&round->division.cuts, g_free);
   g_clear_pointer (&round->division.blocks, g_free);
   for (guint i = 0; i < round->counter_of[round->n_devices]; i++)
-    hass_counter_reset (&round->counters[i]);
+    {
+      hass_counter_reset (&round->counters[i]);
+      if (round->n_functions > 1)
+        hass_counter_reset_functions (&round->counters[i]);
+    }
 }
 
 /* Returns: the mask of the classes of devices that can run a load; all_classes

@@ -21,6 +21,10 @@
 
 HASS_BEGIN_DECLS
 
+/* Most functions of a function farm that are told apart. A guess: more takes
+   memory in each counter, fewer leaves farms of many functions as one. */
+#define HASS_MOST_FUNCTIONS 8
+
 typedef struct _HassRound HassRound;
 
 /**
@@ -82,6 +86,9 @@ gsize hass_round_input_bytes (const HassRound *round, guint64 position);
 gsize hass_round_output_bytes (const HassRound *round, guint64 position);
 /* Returns: what @device has finished, up to date also within a chunk. */
 HassProgress hass_round_progress (const HassRound *round, guint device);
+/* Returns: which of the farm's functions the unit at @position calls, from 0
+   to HassStrategyEnv.n_functions - 1; 0 where functions are not told apart. */
+guint hass_round_function (const HassRound *round, guint64 position);
 
 /**
  * hass_round_order_by_work:
@@ -93,6 +100,17 @@ HassProgress hass_round_progress (const HassRound *round, guint device);
  * class gives no work. Takes O(n log n) time and 4 bytes a unit.
  */
 void hass_round_order_by_work (HassRound *round);
+
+/**
+ * hass_round_order_by_function:
+ * @rank: [HassStrategyEnv.n_functions] smaller ranks come first.
+ *
+ * Sorts the waiting units of the common range by the ranks of their functions;
+ * those of equal rank keep their order. Has no effect where functions are not
+ * told apart. Takes O(n) time and 4 bytes a unit. A function farm's order
+ * [SPD | MPD] is lost.
+ */
+void hass_round_order_by_function (HassRound *round, const double *rank);
 
 /**
  * hass_round_carve:

@@ -67,6 +67,8 @@ typedef struct
   _Atomic guint64 halo; /* halo elements computed again */
   /* Work of units that not every class of devices can run. */
   _Atomic double exclusive;
+  /* By function, where a round has several; units are written last. */
+  HassTally functions[HASS_MOST_FUNCTIONS];
 } HassCounter;
 
 /* Units that were given back and could not be joined to a range. */
@@ -129,6 +131,11 @@ struct _HassRound
   guint n_devices;
   HassFarmKind farm;
   HassCostClass cost;
+  /* Function farm: returns the function of a load, below n_functions, which is
+     at most HASS_MOST_FUNCTIONS; functions are not told apart where it is 0. */
+  guint (*function_of) (const HassLoad *load, gconstpointer data);
+  gconstpointer function_data;
+  guint n_functions;
   /* the loads; of an open round, its cells, and n is 0 until it has ended */
   HassSpan span;
   /* [n_units] sequence number of each load; NULL: seq_base + its index */
@@ -385,6 +392,40 @@ hass_counter_add (HassCounter *c, guint64 units, double work, gint64 busy_ns)
      tally complete. */
   atomic_store_explicit (&c->turns, turns + 1, memory_order_release);
 }
+
+static inline void
+hass_counter_reset_functions (HassCounter *c)
+{
+  for (guint f = 0; f < HASS_MOST_FUNCTIONS; f++)
+    {
+      HassTally *t = &c->functions[f];
+      atomic_store_explicit (&t->units, 0, memory_order_relaxed);
+      atomic_store_explicit (&t->work, 0, memory_order_relaxed);
+      atomic_store_explicit (&t->busy_ns, 0, memory_order_relaxed);
+    }
+}
+
+/* Counts units of one function. Wait-free. Thread safety: the counter's one
+   writer. */
+static inline void
+hass_counter_add_function (HassCounter *c, guint function, guint64 units,
+                           double work, gint64 busy_ns)
+{
+  HassTally *t = &c->functions[function];
+#define ADD(field, value, order)                                               \
+  atomic_store_explicit (                                                      \
+      &t->field,                                                               \
+      atomic_load_explicit (&t->field, memory_order_relaxed) + (value), order)
+  ADD (work, work, memory_order_relaxed);
+  ADD (busy_ns, busy_ns, memory_order_relaxed);
+  /* Release pairs with the acquire in hass_round_function_progress(): who sees
+     the units sees their work and time. */
+  ADD (units, units, memory_order_release);
+#undef ADD
+}
+
+HassProgress hass_round_function_progress (const HassRound *round, guint device,
+                                           guint function);
 
 /* Returns: whether some class of devices cannot run the units of @e, which one
    grant or pull has taken. The first one tells, since a range holds units of

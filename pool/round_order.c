@@ -149,6 +149,33 @@ hass_round_progress (const HassRound *round, guint device)
   return sum;
 }
 
+/* Units are read first: what they say is done has been counted, at least. */
+HassProgress
+hass_round_function_progress (const HassRound *round, guint device,
+                              guint function)
+{
+  HassProgress sum = { 0 };
+  guint a = round->counter_of[device], b = round->counter_of[device + 1];
+  for (guint i = a; i < b; i++)
+    {
+      const HassTally *t = &round->counters[i].functions[function];
+      sum.units += atomic_load_explicit (&t->units, memory_order_acquire);
+      sum.work += atomic_load_explicit (&t->work, memory_order_relaxed);
+      sum.busy_ns += atomic_load_explicit (&t->busy_ns, memory_order_relaxed);
+    }
+  sum.busy_ns /= b - a;
+  return sum;
+}
+
+guint
+hass_round_function (const HassRound *round, guint64 position)
+{
+  if (round->n_functions < 2 || round->ready || position >= round->n_units)
+    return 0;
+  return round->function_of (hass_round_load (round, (guint32)position),
+                             round->function_data);
+}
+
 /* -- Order and shares --------------------------------------------------- */
 
 static HassExtent
@@ -233,6 +260,36 @@ hass_round_order_by_work (HassRound *round)
     }
   sort (round, e.first, spd);
   sort (round, e.first + spd, e.n - spd);
+  hass_unit_range_set (&round->ranges[HASS_RANGE_COMMON], e.first, e.n);
+}
+
+void
+hass_round_order_by_function (HassRound *round, const double *rank)
+{
+  guint n = round->n_functions, next = 0;
+  gboolean placed[HASS_MOST_FUNCTIONS] = { FALSE };
+  if (n < 2 || round->ready)
+    return;
+  HassExtent e = seize (round);
+  need_order (round);
+  guint32 *order = hass_round_order (round), at = 0;
+  g_autofree guint8 *function = g_new (guint8, MAX (e.n, 1));
+  g_autofree guint32 *unit = g_memdup2 (order + e.first, e.n * sizeof *order);
+  for (guint32 i = 0; i < e.n; i++)
+    function[i] = (guint8)hass_round_function (round, e.first + i);
+  for (guint done = 0; done < n; done++, placed[next] = TRUE)
+    {
+      for (next = 0; placed[next];)
+        next++;
+      for (guint f = next + 1; f < n; f++)
+        if (!placed[f] && rank[f] < rank[next])
+          next = f;
+      for (guint32 i = 0; i < e.n; i++)
+        if (function[i] == next)
+          order[e.first + at++] = unit[i];
+    }
+  if (round->prefix)
+    hass_round_sum_up (round, e.first, e.first + e.n);
   hass_unit_range_set (&round->ranges[HASS_RANGE_COMMON], e.first, e.n);
 }
 

@@ -92,6 +92,10 @@ typedef void (*HassNoteFunc) (gpointer data, const char *format, ...)
  * @element_threads: GPU threads for one element, as the farm states; 0:
  *   unknown. A GPU is filled by (width / @element_threads) elements.
  * @n_classes, @classes: pipelines: [@n_classes] the stages; else 0 and NULL.
+ * @n_functions: number of functions of a function farm that are told apart, see
+ *   hass_round_function(); 0: they are not.
+ * @function_profile: [@n_functions * @n_devices] as @profile, of function f on
+ *   device d at f * @n_devices + d; NULL where @profile is.
  */
 typedef struct
 {
@@ -111,6 +115,8 @@ typedef struct
   gsize element_threads;
   guint n_classes;
   const HassClassTraits *classes;
+  guint n_functions;
+  const HassProfileRate *function_profile;
 } HassStrategyEnv;
 
 /**
@@ -154,6 +160,8 @@ typedef enum
  * @h2d_busy_ns, @d2h_busy_ns: likewise of its copies, each direction by itself.
  * @setup_ns: time in which the device prepared what later grants use as well,
  *   such as larger buffers; 0: none.
+ * @function: of a GPU, hass_round_function() of the grant's first unit. Of a
+ *   CPU pool all units are of this function.
  */
 typedef struct
 {
@@ -171,6 +179,7 @@ typedef struct
   double kernel_busy_ns;
   double h2d_busy_ns, d2h_busy_ns;
   double setup_ns;
+  guint function;
 } HassCompletion;
 
 /**

@@ -3,6 +3,7 @@
    by its tag.
    Thread safety: see function_farm.h. */
 #include "hass/function_farm.h"
+#include "hass/round.h"
 
 #include "device/kinds.h"
 #include "normalise-private.h"
@@ -128,6 +129,50 @@ gpu_function_index (const HassLoad *load)
   return ((const HassTask *)load->tag)->gpu_function;
 }
 
+/* The functions of the tasks that are known at the beginning: the first task of
+   each. None if they are too many to be told apart. */
+typedef struct
+{
+  guint n;
+  const HassTask *of[HASS_MOST_FUNCTIONS];
+} Functions;
+
+static gboolean
+calls_the_same (const HassTask *a, const HassTask *b)
+{
+  return a->cpu == b->cpu && a->gpu == b->gpu
+         && a->gpu_function == b->gpu_function && a->workers == b->workers;
+}
+
+/* Returns: the function of a task; of one that was emitted, and calls none of
+   them, the first. */
+static guint
+function_of_task (const HassLoad *load, gconstpointer data)
+{
+  const Functions *functions = data;
+  for (guint i = 0; i < functions->n; i++)
+    if (calls_the_same (load->tag, functions->of[i]))
+      return i;
+  return 0;
+}
+
+static Functions
+functions_of (const HassFunctionFarm *f)
+{
+  Functions functions = { 0 };
+  for (gsize i = 0; i < f->n_tasks; i++)
+    {
+      guint k = 0;
+      while (k < functions.n && !calls_the_same (&f->tasks[i], functions.of[k]))
+        k++;
+      if (k == HASS_MOST_FUNCTIONS)
+        return (Functions){ 0 };
+      if (k == functions.n)
+        functions.of[functions.n++] = &f->tasks[i];
+    }
+  return functions;
+}
+
 /* Returns: whether tasks of the farm may run on devices of this kind: a known
    task has a function for it, a generator exists, whose tasks are unknown yet,
    or the user asks for GPUs. For tasks that only workers may emit no driver is
@@ -197,6 +242,7 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
   g_autofree HassLoad *loads = read_tasks (&f, error);
   if (!loads)
     return hass_farm_end (FALSE, report, f.name, HASS_FARM_FUNCTION);
+  const Functions functions = functions_of (&f);
   HassFarm farm = { .name = f.name,
                     .kind = HASS_FARM_FUNCTION,
                     .cost = HASS_COST_SIZED,
@@ -213,6 +259,9 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     .may_use = may_use,
                     .priority_of = priority_of,
                     .gpu_function_of = gpu_function_index,
+                    .function_of = function_of_task,
+                    .function_data = &functions,
+                    .n_functions = functions.n,
                     .collect = f.collect,
                     .order = f.order,
                     .reduce = f.reduce,

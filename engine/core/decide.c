@@ -227,8 +227,34 @@ hass_decide_cpu (HassJob *job, HassSlot *slot)
   return FALSE;
 }
 
-/* Tells the strategy, as one completion, of the units that the cores have
-   finished since this function was last called in this round. */
+/* Tells the strategy of a round with several functions, by function, of the
+   units that the cores have finished. @done: of all together. */
+static void
+report_functions (HassJob *job, HassSlot *slot, HassCompletion done)
+{
+  HassSeat *seat = &slot->seats[job->cpu];
+  for (guint f = 0; f < slot->round.n_functions; f++)
+    {
+      HassProgress *told = &seat->reported_functions[f];
+      HassProgress now
+          = hass_round_function_progress (&slot->round, (guint)job->cpu, f);
+      HassProgress before = *told;
+      if (now.units == before.units)
+        continue;
+      *told = now;
+      done.function = f;
+      done.units = now.units - before.units;
+      done.work = now.work - before.work;
+      done.kernel_ns = now.busy_ns - before.busy_ns;
+      done.elements = (guint64)MIN (done.work, 1e18);
+      hass_decide_completed (job, slot, &done);
+      done.bytes = 0; /* of all functions they have been told */
+    }
+}
+
+/* Tells the strategy, as one completion (of each function of a function farm),
+   of the units that the cores have finished since this function was last called
+   in this round. */
 void
 hass_decide_report_cpu (HassJob *job, HassSlot *slot)
 {
@@ -257,7 +283,10 @@ hass_decide_report_cpu (HassJob *job, HassSlot *slot)
   seat->reported = now;
   seat->reported_bytes = bytes;
   seat->reported_ns = t;
-  hass_decide_completed (job, slot, &done);
+  if (round->n_functions > 1 && !round->ready)
+    report_functions (job, slot, done);
+  else
+    hass_decide_completed (job, slot, &done);
 }
 
 /* Grants the CPU pool up to @n units from any range without asking the

@@ -153,6 +153,8 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   hass_engine_leave_callback (before);
   done.collect_ns = worker->collect_ns - collect_ns;
   done.exclusive = hass_round_is_exclusive (&slot->round, e) ? done.work : 0;
+  if (G_UNLIKELY (slot->round.n_functions > 1))
+    done.function = hass_round_function (&slot->round, e.first);
   if (job->ready)
     hass_open_follow (job, worker, slot, e, &done);
   hass_units_flush_nested (job, worker);
@@ -174,6 +176,7 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
                     HassDone done, gint64 busy_ns, gint64 end_ns)
 {
   HassCounter *c = &slot->round.counters[worker->counter];
+  gint64 helped_ns = hass_worker_take_helped (worker);
 #define ADD(field, value)                                                      \
   atomic_store_explicit (                                                      \
       &c->field,                                                               \
@@ -186,8 +189,10 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
   if (G_UNLIKELY (done.exclusive > 0))
     ADD (exclusive, done.exclusive);
 #undef ADD
-  hass_counter_add (c, done.n, done.work,
-                    busy_ns + hass_worker_take_helped (worker));
+  if (G_UNLIKELY (slot->round.n_functions > 1))
+    hass_counter_add_function (c, done.function, done.n, done.work,
+                               busy_ns + helped_ns);
+  hass_counter_add (c, done.n, done.work, busy_ns + helped_ns);
   atomic_store_explicit (&c->last_finish_ns, end_ns, memory_order_relaxed);
   worker->last_end_ns = end_ns;
   worker->computed_ns = end_ns - done.collect_ns;

@@ -46,6 +46,10 @@ typedef struct
   gint64 (*priority_of) (const HassLoad *load);
   /* function farm: a number for a task's GPU function; or NULL */
   guint32 (*gpu_function_of) (const HassLoad *load);
+  /* function farm: which of its functions a load calls; or NULL and 0 */
+  guint (*function_of) (const HassLoad *load, gconstpointer data);
+  gconstpointer function_data;
+  guint n_functions; /* up to HASS_MOST_FUNCTIONS */
   HassGpuResultFunc gpu_result;
   gsize gpu_record_bytes;
   double gpu_records_per_element;

@@ -215,14 +215,15 @@ void
 hass_feeder_grant (HassFeeder *f, HassSlot *round, HassExtent extent,
                    gint64 now_ns)
 {
-  *free_grant (f)
-      = (HassFeederGrant){ .busy = TRUE,
-                           .round = round,
-                           .rest = extent,
-                           .told
-                           = { .device = f->d,
-                               .grant_ns = now_ns,
-                               .start_ns = MAX (now_ns, f->last_end_ns) } };
+  *free_grant (f) = (HassFeederGrant){
+    .busy = TRUE,
+    .round = round,
+    .rest = extent,
+    .told = { .device = f->d,
+              .function = hass_round_function (&round->round, extent.first),
+              .grant_ns = now_ns,
+              .start_ns = MAX (now_ns, f->last_end_ns) }
+  };
   f->n_grants++;
 }
 
@@ -401,6 +402,7 @@ count (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
   HassFeederGrant *grant = part->grant;
   HassDone counted = back->counted;
   counted.part = grant->counted;
+  counted.function = grant->told.function;
   if (counted.n > 0)
     hass_execute_count (f->job, f->worker, grant->round, counted,
                         back->end_ns - MAX (part->submit_ns, f->last_end_ns),

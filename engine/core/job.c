@@ -166,6 +166,8 @@ init_env (HassJob *job, const HassJobDevices *devices)
                                 .seed = farm->run->seed,
                                 .element_threads = farm->element_threads,
                                 .profile = farm->profile,
+                                .n_functions
+                                = job->n_devices > 1 ? farm->n_functions : 0,
                                 .entry_bytes = devices->entry_bytes,
                                 .merge_ns = devices->merge_ns };
 }

@@ -67,6 +67,7 @@ typedef struct
   guint depth;        /* most grants in flight, by the last grant */
   /* CPU pool: what the strategy has been told, with its bytes and its time */
   HassProgress reported;
+  HassProgress reported_functions[HASS_MOST_FUNCTIONS];
   guint64 reported_bytes;
   gint64 reported_ns;
 } HassSeat;
@@ -114,6 +115,7 @@ typedef struct
   gint64 collect_ns;
   /* the units belong to a grant that was counted as a bundle before */
   gboolean part;
+  guint function; /* of the first unit, see hass_round_function() */
 } HassDone;
 
 /* Sums over the rounds so far for one device. Under the decision lock. */

@@ -21,7 +21,10 @@
    3. Short farms. A farm that is too short for the file is remembered by the
       process, with the little that it shows: all bundles except the first, and
       all work of the cores.
-   4. Fixed part. The fixed part of a bundle's time is the intercept of a line
+   4. Functions. Those of a function farm are measured like farms of their own,
+      but that a GPU's only bundle counts in any case, however short: it is
+      tried with one unit of a function, and would be again in each run.
+   5. Fixed part. The fixed part of a bundle's time is the intercept of a line
       fitted to busy time over work, if bundles differ enough in work and lie
       close to the line.
 
@@ -100,8 +103,13 @@ struct HassSamplers
   HassStageSamplers *stages;  /* of a pipeline, which needs no other field */
   const HassStrategyEnv *env; /* what the strategy is told of the farm */
   const char *strategy;
+  gboolean of_function;   /* these are samplers of a function of a farm */
   HassProfileRate *known; /* [n_devices] */
-  Sampler each[];         /* [n_devices] */
+  /* [n_functions] of a function farm, each as if it were a farm */
+  HassStrategyEnv *function_envs;
+  HassSamplers **functions;
+  HassProfileRate *function_profile; /* [n_functions * n_devices] */
+  Sampler each[];                    /* [n_devices] */
 };
 
 static HassSamplers *
@@ -116,16 +124,9 @@ begin_stages (HassStrategyEnv *env)
   return s;
 }
 
-/* Looks up the devices' rates in earlier runs and puts them into @env for the
-   strategy. @env and @strategy stay the caller's and must stay valid. Returns:
-   NULL if nothing is to be measured. */
-HassSamplers *
-hass_samplers_begin (HassStrategyEnv *env, const char *strategy)
+static HassSamplers *
+begin_farm (HassStrategyEnv *env, const char *strategy)
 {
-  if (!hass_profile_wanted (env->farm_name) || env->farm == HASS_FARM_DATAFLOW)
-    return NULL;
-  if (env->farm == HASS_FARM_PIPELINE)
-    return begin_stages (env);
   HassProfileRate *known = hass_profile_find (env, strategy);
   env->profile = known;
   if (!known)
@@ -137,10 +138,61 @@ hass_samplers_begin (HassStrategyEnv *env, const char *strategy)
   return s;
 }
 
+/* Looks the functions of a function farm up, each as a farm named "farm/1",
+   "farm/2" and so on, in order of their first tasks: programs that emit the
+   same tasks in each run find the same function under the same name. */
+static void
+begin_functions (HassSamplers *s, HassStrategyEnv *env)
+{
+  guint n = env->n_functions, n_devices = env->n_devices;
+  s->function_envs = g_new0 (HassStrategyEnv, n);
+  s->functions = g_new0 (HassSamplers *, n);
+  s->function_profile = g_new0 (HassProfileRate, n * n_devices);
+  for (guint f = 0; f < n; f++)
+    {
+      HassStrategyEnv *part = &s->function_envs[f];
+      *part = *env;
+      part->n_functions = 0;
+      part->farm_name = g_strdup_printf ("%s/%u", env->farm_name, f + 1);
+      if (hass_profile_wanted (part->farm_name))
+        s->functions[f] = begin_farm (part, s->strategy);
+      if (!s->functions[f])
+        continue;
+      s->functions[f]->of_function = TRUE;
+      memcpy (s->function_profile + f * n_devices, part->profile,
+              n_devices * sizeof *part->profile);
+    }
+  env->function_profile = s->function_profile;
+}
+
+/* Looks up the devices' rates in earlier runs and puts them into @env for the
+   strategy. @env and @strategy stay the caller's and must stay valid. Returns:
+   NULL if nothing is to be measured. */
+HassSamplers *
+hass_samplers_begin (HassStrategyEnv *env, const char *strategy)
+{
+  if (!hass_profile_wanted (env->farm_name) || env->farm == HASS_FARM_DATAFLOW)
+    return NULL;
+  if (env->farm == HASS_FARM_PIPELINE)
+    return begin_stages (env);
+  HassSamplers *s = begin_farm (env, strategy);
+  if (s && env->n_functions > 1)
+    begin_functions (s, env);
+  return s;
+}
+
 void
 hass_samplers_free (HassSamplers *samplers)
 {
   g_clear_pointer (&samplers->stages, hass_stage_samplers_free);
+  for (guint f = 0; samplers->functions && f < samplers->env->n_functions; f++)
+    {
+      g_clear_pointer (&samplers->functions[f], hass_samplers_free);
+      g_free ((char *)samplers->function_envs[f].farm_name);
+    }
+  g_free (samplers->functions);
+  g_free (samplers->function_envs);
+  g_free (samplers->function_profile);
   g_free (samplers->known);
   g_free (samplers);
 }
@@ -161,11 +213,24 @@ add (Sum *sum, const HassCompletion *done, double busy_ns, double least_ns)
   sum->products += done->work * MAX (busy_ns, least_ns);
 }
 
+/* Adds a completion to the sums of its function. If bundles of several
+   functions are in flight, this one counts from the end of the previous one. */
+static void
+observe_function (HassSamplers *samplers, const HassCompletion *done)
+{
+  const Sampler *all = &samplers->each[done->device];
+  HassCompletion told = *done;
+  told.start_ns = MAX (done->start_ns, all->end_ns);
+  hass_samplers_observe (samplers->functions[done->function], &told);
+}
+
 void
 hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done)
 {
   if (!samplers || done->failed)
     return;
+  if (samplers->functions)
+    observe_function (samplers, done);
   Sampler *s = &samplers->each[done->device];
   gboolean cpu = is_cpu (samplers, done->device);
   /* If several bundles are in flight, this one counts from the end of the
@@ -270,9 +335,11 @@ sample_of (const HassSamplers *samplers, guint device,
   Sum sum = s->rest, cores = of_cores (samplers);
   if (cpu ? is_short || sum.units == 0 || s->warm_up.busy_ns >= WARM_BUSY_NS
           : sum.units == 0
-                && (cores.units == 0 || outran (&s->warm_up, &cores)))
+                && (samplers->of_function || cores.units == 0
+                    || outran (&s->warm_up, &cores)))
     include_warm_up (&sum, s);
-  gboolean brief = is_short || (!cpu && outran (&sum, &cores));
+  gboolean brief
+      = is_short || (!cpu && (samplers->of_function || outran (&sum, &cores)));
   if (totals->lost
       || sum.busy_ns * servers < (brief ? SHORT_BUSY_NS : LEAST_BUSY_NS)
       || sum.units == 0 || !(sum.work > 0) || !(sum.products > 0))
@@ -283,6 +350,21 @@ sample_of (const HassSamplers *samplers, guint device,
                               .unit_work = sum.work / sum.units };
 }
 
+/* Fills in what a farm or function has shown of its devices [n_devices].
+   Returns: its work. */
+static double
+sample_all (const HassSamplers *s, const HassSampled *devices,
+            gboolean is_short, HassProfileSample *samples)
+{
+  double work = 0;
+  for (guint d = 0; d < s->env->n_devices; d++)
+    {
+      samples[d] = sample_of (s, d, &devices[d], is_short);
+      work += s->each[d].warm_up.work + s->each[d].rest.work;
+    }
+  return work;
+}
+
 /* Stores the rates that the farm has shown of its devices, in the file or, if
    it was short, in this process. The farm has ended without an error after
    @run_ns. */
@@ -291,27 +373,35 @@ hass_samplers_store (HassSamplers *s, const HassSampled *devices, gint64 run_ns)
 {
   gboolean any = FALSE, is_short = run_ns <= LEAST_RUN_NS;
   gint64 within_s = run_ns < LONG_RUN_NS ? SHORT_S : 0;
-  double work = 0;
   if (s->stages)
     {
       if (!is_short)
         hass_stage_samplers_store (s->stages, devices, run_ns, within_s);
       return;
     }
-  guint n = s->env->n_devices;
+  guint n = s->env->n_devices, most = s->functions ? s->env->n_functions : 0;
+  guint n_parts = 0;
   if (is_short && n == 1)
     return;
-  g_autofree HassProfileSample *samples = g_new (HassProfileSample, n);
-  for (guint d = 0; d < n; d++)
+  g_autofree HassProfileSample *samples
+      = g_new (HassProfileSample, (most + 1) * n);
+  g_autofree HassStrategyEnv *parts = g_new (HassStrategyEnv, most + 1);
+  for (guint f = 0; f <= most; f++)
     {
-      samples[d] = sample_of (s, d, &devices[d], is_short);
-      any |= samples[d].work_per_ns > 0;
-      work += devices[d].work;
+      const HassSamplers *part = f < most ? s->functions[f] : s;
+      HassProfileSample *shown = &samples[n_parts * n];
+      if (!part)
+        continue;
+      double work = sample_all (part, devices, is_short, shown);
+      for (guint d = 0; d < n; d++)
+        any |= shown[d].work_per_ns > 0;
+      if (is_short && work > 0)
+        hass_profile_remember (part->env, s->strategy, shown, work,
+                               (double)run_ns);
+      parts[n_parts++] = *part->env;
     }
-  if (is_short && work > 0)
-    hass_profile_remember (s->env, s->strategy, samples, work, (double)run_ns);
   if (!is_short && any)
-    hass_profile_add (s->env, 1, samples, within_s);
+    hass_profile_add (parts, n_parts, samples, within_s);
 }
 
 /* Stores what the @n codelets of a dataflow have taken, which has ended without
