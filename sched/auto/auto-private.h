@@ -7,6 +7,7 @@
 #define HASS_SCHED_AUTO_PRIVATE_H
 
 #include "ends-private.h"
+#include "sched/functions.h"
 #include "open-private.h"
 #include "solo-private.h"
 
@@ -19,6 +20,11 @@
    with them until a core has shown its rate. A guess: less delays GPUs
    needlessly; more, and a useless GPU copies for long. */
 #define HASS_AUTO_LONG_COPY_NS 1e7
+
+/* A core's first unit is begun although it might end last if that takes at most
+   this fraction of the time of all rounds and runs so far. A guess: less tries
+   cores later, more loses more if they are slow. */
+#define HASS_AUTO_TRIED_PART 0.1
 
 /* Indices of the strategy's parameters in HassStrategyEnv.parameters. */
 enum
@@ -51,6 +57,8 @@ typedef struct
  * @solo: measures devices while the others are idle.
  * @ends: chooses from which end of a round GPUs take.
  * @open: devices in open rounds.
+ * @functions: rounds of several functions, in which guard, solo and ends have
+ *   no part.
  * @plan: the last plan for the rest of a round.
  * @wait: the present wait of all cores for a GPU.
  * @counts: [n] scratch for cutting shares.
@@ -63,6 +71,7 @@ typedef struct
   HassAutoSolo solo;
   HassAutoEnds ends;
   HassAutoOpen open;
+  HassFunctions functions;
   HassPlan plan;
   HassAutoWait wait;
   guint64 *counts;
@@ -100,6 +109,30 @@ gboolean hass_auto_cores_sit_out (const HassAuto *s, const HassRound *round);
    the rest of the round is too short (start.c). */
 gboolean hass_auto_closed (const HassAuto *s, const HassRound *round,
                            guint device);
+
+/* Returns how many units a filled GPU is assumed to do while a core whose rate
+   is unknown does one (start.c). */
+double hass_auto_core_times (const HassUnits *u, guint device);
+
+/* Returns TRUE if the round has so few units that one on a core may take longer
+   than GPUs need for all (start.c). */
+gboolean hass_auto_few_units (const HassUnits *u, const HassRound *round);
+
+/* Returns how long, in ns, cores may wait for a GPU that is open, or soon will
+   be, and will show its rate by a first bundle; 0: there is none (start.c). */
+double hass_auto_shows_within (const HassAuto *s, const HassRound *round);
+
+/* Returns TRUE if all cores may wait for a GPU now, and sets in the grant how
+   long at most, in ns: all such waits of a round together take at most most_ns
+   (start.c). */
+gboolean hass_auto_may_wait (HassAuto *s, double most_ns, HassGrant *grant);
+
+/* As hass_auto_grant_gpu() and hass_auto_grant_cpu(), in a round of several
+   functions (functions.c). */
+HassAnswer hass_auto_functions_gpu (HassAuto *s, HassRound *round, guint device,
+                                    gboolean force, HassGrant *grant);
+HassAnswer hass_auto_functions_cpu (HassAuto *s, HassRound *round,
+                                    gboolean force, HassGrant *grant);
 
 /* Returns the work of the next bundle of a GPU that participates in the plan;
    0: it gets none now (bundle.c). */

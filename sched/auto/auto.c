@@ -22,6 +22,8 @@
    - begin: order of a round; GPUs that cannot help
    - bundle, gpu: what a GPU gets
    - start, cpu: what cores get before GPUs are measured, and after
+   - functions: what devices get in rounds of several functions
+   (sched/functions)
    - auto: this file: passes the engine's events to the modules
 
    The first five and fill serve any strategy.
@@ -117,6 +119,7 @@ create (const HassStrategyEnv *env, GError **error)
   hass_auto_solo_init (&s->solo, k, &s->guard);
   hass_auto_ends_init (&s->ends, k, &s->guard);
   hass_auto_open_init (&s->open, env);
+  hass_functions_init (&s->functions, &k->u, &k->f);
   s->plan.runners = g_new0 (HassRunner, MAX (k->u.n, 1));
   s->counts = g_new0 (guint64, MAX (k->u.n, 1));
   return s;
@@ -127,6 +130,7 @@ destroy (gpointer self)
 {
   HassAuto *s = self;
   hass_auto_open_clear (&s->open);
+  hass_functions_clear (&s->functions);
   hass_auto_ends_clear (&s->ends);
   hass_auto_solo_clear (&s->solo);
   hass_auto_guard_clear (&s->guard);
@@ -177,6 +181,8 @@ begin_round (gpointer self, HassRound *round)
   hass_units_begin (&k->u, round);
   hass_auto_order (s, round);
   hass_units_ordered (&k->u, round);
+  if (hass_functions_begin (&s->functions, round))
+    return;
   for (guint d = 0; d < k->u.n; d++)
     {
       hass_forecast_entry (&k->f, d);
@@ -196,6 +202,8 @@ end_round (gpointer self, const HassRoundSummary *summary)
   if (alone (s))
     return;
   k->f.spent_ns += summary->makespan_ns;
+  if (s->functions.used)
+    return;
   if (k->u.levels)
     {
       hass_levels_end (k->u.levels, k->u.n);
@@ -213,6 +221,16 @@ end_round (gpointer self, const HassRoundSummary *summary)
 }
 
 /* -- Decisions ---------------------------------------------------------- */
+
+/* Explains that a device waits. */
+static HassAnswer
+noted (const HassAuto *s, guint device, HassAnswer answer)
+{
+  const HassStrategyEnv *env = s->k.u.env;
+  if (answer == HASS_WAIT)
+    HASS_NOTE (env, "%s waits: %s", env->devices[device].name, s->why);
+  return answer;
+}
 
 static HassAnswer
 decide (gpointer self, HassRound *round, guint device, gboolean force,
@@ -237,6 +255,14 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
       grant->source = HASS_FROM_BACK;
       return HASS_TAKE;
     }
+  if (s->functions.used)
+    {
+      HassAnswer answer
+          = device == k->u.cpu
+                ? hass_auto_functions_cpu (s, round, force, grant)
+                : hass_auto_functions_gpu (s, round, device, force, grant);
+      return noted (s, device, answer);
+    }
   k->u.blocks |= hass_units_simple (&k->u, round);
   hass_forecast_asked (&k->f, device, force);
   if (force)
@@ -247,9 +273,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
       = device == k->u.cpu
             ? hass_auto_grant_cpu (s, round, force, grant)
             : hass_auto_grant_gpu (s, round, device, force, grant);
-  if (answer == HASS_WAIT)
-    HASS_NOTE (k->u.env, "%s waits: %s", t->name, s->why);
-  return answer;
+  return noted (s, device, answer);
 }
 
 static void
@@ -321,6 +345,11 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
     }
   if (k->u.env->note)
     explain (s, device, grant);
+  if (s->functions.used)
+    {
+      hass_functions_granted (&s->functions, round, device, grant);
+      return;
+    }
   if (device == k->u.cpu)
     {
       hass_forecast_cpu_granted (&k->f, (gint64)grant->taken);
@@ -369,6 +398,11 @@ observe (gpointer self, HassRound *round, const HassCompletion *told)
       return;
     }
   double shift_ns = hass_forecast_clock (&k->f, round, told);
+  if (s->functions.used)
+    {
+      hass_functions_observe (&s->functions, told);
+      return;
+    }
   hass_auto_pipeline_shift (&k->p, shift_ns);
   if (told->device == k->u.cpu)
     {

@@ -46,10 +46,6 @@
    farm of the process has opened. A guess: more, and short units wait for a
    driver to start. */
 #define SOON_NS 1e7
-/* A core's first unit is begun although it might end last if that takes at most
-   this fraction of the time of all rounds and runs so far. A guess: less tries
-   cores later, more loses more if they are slow. */
-#define TRIED_PART 0.1
 /* All cores may wait for a GPU, in all of a round, for this fraction of the
    time that they alone would need for the rest of it. A guess: more costs more
    if the GPU is of no use. */
@@ -185,8 +181,8 @@ copies_take_long (const HassAuto *s, const HassRound *round)
    long at most, in ns: all such waits of a round together take at most most_ns.
    The clock is known from completions alone: when none has come since the last
    wait began, that has lasted as long as it could. */
-static gboolean
-may_wait (HassAuto *s, double most_ns, HassGrant *grant)
+gboolean
+hass_auto_may_wait (HassAuto *s, double most_ns, HassGrant *grant)
 {
   HassAutoWait *w = &s->wait;
   if (w->ns > 0 && w->told == s->k.f.n_told)
@@ -203,8 +199,8 @@ may_wait (HassAuto *s, double most_ns, HassGrant *grant)
 /* Returns how many units a filled GPU is assumed to do while a core does one:
    if they are thread blocks, one on each multiprocessor; else fewer if their
    elements are known to be so few that they need few of its threads. */
-static double
-core_times (const HassUnits *u, guint device)
+double
+hass_auto_core_times (const HassUnits *u, guint device)
 {
   if (u->blocks)
     return u->devices[device].cores;
@@ -215,12 +211,12 @@ core_times (const HassUnits *u, guint device)
 
 /* Returns TRUE if the round has so few units that one on a core may take longer
    than GPUs need for all. */
-static gboolean
-few_units (const HassUnits *u, const HassRound *round)
+gboolean
+hass_auto_few_units (const HassUnits *u, const HassRound *round)
 {
   double times = 0;
   for (guint d = 0; d < u->n; d++)
-    times += d == u->cpu ? 0 : core_times (u, d);
+    times += d == u->cpu ? 0 : hass_auto_core_times (u, d);
   return hass_round_units (round) < times;
 }
 
@@ -237,8 +233,8 @@ opens_soon (const HassAuto *s, const HassRound *round, guint device)
 
 /* Returns how long, in ns, cores may wait for a GPU that is open, or soon will
    be, and will show its rate by a first bundle; 0: there is none. */
-static double
-shows_within (const HassAuto *s, const HassRound *round)
+double
+hass_auto_shows_within (const HassAuto *s, const HassRound *round)
 {
   double ns = 0;
   for (guint d = 0; d < s->k.u.n; d++)
@@ -300,18 +296,20 @@ outlasts_gpus (const HassAuto *s, const HassRound *round, gboolean *known)
         continue;
       rate += its;
       fill_ns = MAX (fill_ns, hass_units_fill_work (u, d) / its);
-      unit_ns = MIN (unit_ns, core_times (u, d) * u->work / its);
+      unit_ns = MIN (unit_ns, hass_auto_core_times (u, d) * u->work / its);
     }
   *known = rate > 0;
   double left_ns = MAX (fill_ns, u->work * hass_round_waiting (round) / rate);
-  return rate > 0 && unit_ns > left_ns + TRIED_PART * spent_ns (s, round, rate);
+  return rate > 0
+         && unit_ns
+                > left_ns + HASS_AUTO_TRIED_PART * spent_ns (s, round, rate);
 }
 
 gboolean
 hass_auto_cores_sit_out (const HassAuto *s, const HassRound *round)
 {
   gboolean known;
-  return s->k.u.cpu < s->k.u.n && few_units (&s->k.u, round)
+  return s->k.u.cpu < s->k.u.n && hass_auto_few_units (&s->k.u, round)
          && !hass_estimates_known (&s->k.e, round, s->k.u.cpu)
          && outlasts_gpus (s, round, &known);
 }
@@ -329,7 +327,7 @@ guint64
 hass_auto_first_units (HassAuto *s, const HassRound *round, guint64 waiting,
                        gboolean force, HassGrant *grant)
 {
-  gboolean few = few_units (&s->k.u, round) && !force, known = FALSE;
+  gboolean few = hass_auto_few_units (&s->k.u, round) && !force, known = FALSE;
   guint cores = s->k.u.cores;
   guint64 kept = hass_forecast_kept_units (&s->k.f, round);
   guint64 most = CLAMP (waiting - MIN (kept, waiting), 1, cores);
@@ -342,7 +340,7 @@ hass_auto_first_units (HassAuto *s, const HassRound *round, guint64 waiting,
     return 0;
   s->why = "until a GPU has shown its rate, because units are few";
   if (few && !known && !copies_take_long (s, round)
-      && may_wait (s, shows_within (s, round), grant))
+      && hass_auto_may_wait (s, hass_auto_shows_within (s, round), grant))
     return 0;
   if (few && known)
     most = 1;
@@ -395,7 +393,7 @@ hass_auto_long_unit (HassAuto *s, const HassRound *round, double unit_ns,
   gboolean busy = hass_forecast_busy (&s->k.f, round, s->k.u.cpu);
   double cpu_ns = left / cpu_rate;
   if (so_far == 0 && measured_soon (s, round, unit_ns)
-      && (busy || may_wait (s, WAIT_PART * cpu_ns, grant)))
+      && (busy || hass_auto_may_wait (s, WAIT_PART * cpu_ns, grant)))
     return 0;
   s->why = "until a GPU is open that soon will be, because units are long";
   gboolean many = is_long (s, round);
@@ -404,7 +402,7 @@ hass_auto_long_unit (HassAuto *s, const HassRound *round, double unit_ns,
                    : busy ? LONGER * unit_ns
                           : WAIT_PART * cpu_ns;
   if (opens_within (s, round, soon_ns, unit_ns)
-      && ((many && busy) || may_wait (s, most_ns, grant)))
+      && ((many && busy) || hass_auto_may_wait (s, most_ns, grant)))
     return 0;
   s->why = "one unit, because units are long and a GPU is not measured yet";
   return 1;

@@ -34,6 +34,20 @@ mini_cost_of (MiniRun *run, HassExtent e)
   return sum;
 }
 
+double
+mini_work_of (MiniRun *run, guint device, HassExtent e)
+{
+  double sum = 0;
+  for (guint32 i = 0; i < e.n; i++)
+    {
+      guint k = hass_round_function (run->round, e.first + i);
+      double slower = run->farm->devices[device].slower[k];
+      sum += hass_round_true_cost (run->round, e.first + i)
+             * (slower > 0 ? slower : 1);
+    }
+  return sum;
+}
+
 /* The units of a lane are done: exactly once, and where they may run. */
 static void
 finish (MiniRun *run, guint device, guint counter, double busy_ns)
@@ -90,10 +104,11 @@ start_cores (MiniRun *run, guint device)
           if (lane->extent.n > 0)
             {
               double cost = mini_cost_of (run, lane->extent);
+              double work = mini_work_of (run, device, lane->extent);
               lane->busy = TRUE;
               lane->begin_ns = run->farm->now_ns;
               lane->end_ns = run->farm->now_ns
-                             + vary (run, cost * cpu->ns_per_work)
+                             + vary (run, work * cpu->ns_per_work)
                                    * quarrel (run, device);
               g_array_append_val (run->farm->cpu_order, cost);
             }
@@ -105,14 +120,18 @@ start_cores (MiniRun *run, guint device)
 static void
 report_cpu (MiniRun *run, guint device)
 {
-  HassCompletion done = run->cpu;
-  if (done.units == 0 || run->farm->quiet)
-    return;
-  done.device = device;
-  done.end_ns = (gint64)run->farm->now_ns;
-  run->cpu
-      = (HassCompletion){ .grant_ns = done.end_ns, .start_ns = done.end_ns };
-  observe (run, &done);
+  for (guint k = 0; k < HASS_MOST_FUNCTIONS && !run->farm->quiet; k++)
+    {
+      HassCompletion done = run->cpu[k];
+      if (done.units == 0)
+        continue;
+      done.device = device;
+      done.function = k;
+      done.end_ns = (gint64)run->farm->now_ns;
+      run->cpu[k] = (HassCompletion){ .grant_ns = done.end_ns,
+                                      .start_ns = done.end_ns };
+      observe (run, &done);
+    }
 }
 
 void
@@ -164,6 +183,7 @@ mini_grant_cpu (MiniRun *run, guint device, HassGrant *grant)
   if (empty)
     {
       run->asking[device] = WAITING;
+      run->again_ns[device] = INFINITY;
       run->round->pull_source = HASS_PULL_ASK;
     }
   mini_look_at_pool (run, device);
@@ -173,9 +193,13 @@ void
 mini_core_finishes (MiniRun *run, guint device, guint counter)
 {
   MiniLane *lane = &run->lanes[counter];
-  run->cpu.units += lane->extent.n;
-  run->cpu.work
+  HassCompletion *done
+      = &run->cpu[hass_round_function (run->round, lane->extent.first)];
+  done->units += lane->extent.n;
+  done->work
       += hass_round_work (run->round, lane->extent.first, lane->extent.n);
+  done->kernel_ns
+      += (lane->end_ns - lane->begin_ns) / run->farm->devices[device].cores;
   finish (run, device, counter, lane->end_ns - lane->begin_ns);
 }
 
@@ -192,9 +216,10 @@ mini_grant_gpu (MiniRun *run, guint device, HassGrant *grant, MiniGrant *log)
   if (e.n == 0)
     {
       run->asking[device] = WAITING;
+      run->again_ns[device] = INFINITY;
       return;
     }
-  double work = MAX (mini_cost_of (run, e), gpu->fill_work);
+  double work = MAX (mini_work_of (run, device, e), gpu->fill_work);
   double copy_ns = work * gpu->copy_ns_per_work;
   double kernel_ns = work * gpu->ns_per_work * run->farm->kernels;
   MiniLane *lane = &run->lanes[run->round->counter_of[device]];
@@ -233,6 +258,7 @@ mini_bundle_finishes (MiniRun *run, guint device, guint counter)
   gboolean failed = lost || g_rand_double (farm->rand) < gpu->fails;
   HassCompletion done
       = { .device = device,
+          .function = hass_round_function (run->round, lane->extent.first),
           .units = lane->extent.n,
           .work
           = hass_round_work (run->round, lane->extent.first, lane->extent.n),

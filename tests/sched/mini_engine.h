@@ -53,6 +53,7 @@
  * @opens_ns: it asks for nothing before that; INFINITY: that is not begun with.
  * @said_ns: when it opens, as is said; 0: what is so.
  * @opening_ns: and takes so long.
+ * @slower: units of function k take so many times as long; 0: once.
  */
 typedef struct
 {
@@ -71,6 +72,7 @@ typedef struct
   double copy_ns_per_work;
   double host_ns_per_work;
   double opens_ns, said_ns, opening_ns;
+  double slower[HASS_MOST_FUNCTIONS];
 } MiniDevice;
 
 /* A grant as the strategy gave it. cpu_share: units in the CPU's share
@@ -130,6 +132,8 @@ MiniFarm *mini_farm_new (const char *spec, HassFarmKind farm,
                          guint32 seed);
 /* Another strategy that knows nothing yet, told what env and traits now say. */
 void mini_farm_restart (MiniFarm *farm, const char *spec);
+/* Likewise, of a function farm: the tag of a load is its function, below n. */
+void mini_farm_tell_functions (MiniFarm *farm, const char *spec, guint n);
 void mini_farm_free (MiniFarm *farm);
 void mini_farm_run (MiniFarm *farm, const HassLoad *loads, guint32 n,
                     MiniRound *result);

@@ -14,6 +14,21 @@ mini_farm_restart (MiniFarm *farm, const char *spec)
     g_error ("%s: %s", spec, error->message);
 }
 
+static guint
+function_of (const HassLoad *load, gconstpointer data)
+{
+  (void)data;
+  return GPOINTER_TO_UINT (load->tag);
+}
+
+void
+mini_farm_tell_functions (MiniFarm *farm, const char *spec, guint n)
+{
+  farm->env.n_functions = farm->round->n_functions = n;
+  farm->round->function_of = function_of;
+  mini_farm_restart (farm, spec);
+}
+
 MiniFarm *
 mini_farm_new (const char *spec, HassFarmKind kind, HassCostClass cost,
                const MiniDevice *devices, guint n, guint32 seed)

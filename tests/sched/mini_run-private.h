@@ -42,10 +42,12 @@ typedef struct
   /* The CPU pool. */
   gboolean pulling;
   guint64 chunk;
-  HassCompletion cpu; /* since its last grant */
+  HassCompletion cpu[HASS_MOST_FUNCTIONS]; /* since its last grant */
 } MiniRun;
 
 double mini_cost_of (MiniRun *run, HassExtent e);
+/* The work that would take a device as long if it did all functions alike. */
+double mini_work_of (MiniRun *run, guint device, HassExtent e);
 
 /* The CPU pool takes a grant. */
 void mini_grant_cpu (MiniRun *run, guint device, HassGrant *grant);

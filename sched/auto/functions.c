@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* functions.c: what devices get in a round of several functions. The
+   DESIGN paragraph is in functions.h.
+   Thread safety: as hass/strategy.h. */
+#include "auto-private.h"
+
+#include <math.h>
+
+/* A GPU's bundle takes this many times the fixed part of its time, if its part
+   has so many units. A guess: less, and the fixed part costs; more, and devices
+   do not end together. */
+#define FIXED_TIMES 4
+/* A GPU of which earlier runs have shown nothing gets at most this many times
+   the units of its largest bundle. A guess, as in bundle.c. */
+#define GROWTH 4
+/* A GPU's first bundle of a function fills 1/FILLED of it, and is at most
+   1/TRIED of the units there. Guesses: less shows less; more takes longer where
+   the GPU is slow. */
+#define FILLED 4
+#define TRIED 8
+/* The cores' part becomes a share, from which they take without asking, if it
+   has this many units for each core, and so much of it. Guesses: a larger part
+   ends late if paces were wrong; a smaller one is asked for more often. */
+#define WAVES 4
+#define SHARE_PART 0.5
+
+/* Returns the place in the order of the function at a position. */
+static guint
+place_of (const HassFunctions *f, guint64 position)
+{
+  guint i = 0;
+  while (i + 1 < f->n && position >= f->first[i + 1])
+    i++;
+  return i;
+}
+
+/* Returns the position before which cores, and from which on GPUs, would take
+   about as long. */
+static guint64
+meet (const HassFunctions *f, guint64 front, guint64 back)
+{
+  guint64 lo = front, hi = back;
+  while (lo < hi)
+    {
+      guint64 at = lo + (hi - lo + 1) / 2;
+      if (hass_functions_cores_ns (f, front, at)
+          <= hass_functions_gpus_ns (f, at, back))
+        lo = at;
+      else
+        hi = at - 1;
+    }
+  return lo;
+}
+
+/* -- GPUs --------------------------------------------------------------- */
+
+/* Returns how many units a GPU tries a function with; 0: it is known, or being
+   tried. */
+static guint64
+tries (const HassFunctions *f, guint function, guint device, guint64 units)
+{
+  double fill = hass_units_fill (f->u, device) / FILLED;
+  if (hass_function_known (f, function, device)
+      || f->paces[function * f->u->n + device].trying)
+    return 0;
+  return (guint64)CLAMP (fill, 1, (double)(units / TRIED + 1));
+}
+
+/* Returns how many GPUs compute a function. */
+static guint
+n_gpus (const HassFunctions *f, guint function)
+{
+  guint n = 0;
+  for (guint d = 0; d < f->u->n; d++)
+    n += hass_function_counts (f, d) && hass_function_known (f, function, d);
+  return MAX (n, 1);
+}
+
+/* Returns whether cores compute their first units, so that their pace will be
+   known soon. */
+static gboolean
+cores_begin (const HassFunctions *f)
+{
+  gboolean known = FALSE, begun = FALSE;
+  for (guint k = 0; k < f->n; k++)
+    {
+      known |= hass_function_known (f, k, f->u->cpu);
+      begun |= f->held[k] > 0;
+    }
+  return begun && !known;
+}
+
+/* Returns how many of the @units units at the back a GPU gets, whose function
+   it has computed before. */
+static guint64
+bundle (const HassFunctions *f, guint function, guint device, guint64 units)
+{
+  const HassFunctionPace *p = &f->paces[function * f->u->n + device];
+  double one_ns = hass_function_gpu_ns (f, function, device, 1);
+  double each_ns = hass_function_gpu_ns (f, function, device, 2) - one_ns;
+  double least = FIXED_TIMES * (one_ns - each_ns) / MAX (each_ns, 1);
+  guint64 part = units / n_gpus (f, function);
+  guint64 n = MAX ((part + 1) / 2, (guint64)MIN (least, (double)part));
+  if (p->told_ns == 0 && p->most > 0)
+    n = MIN (n, GROWTH * p->most);
+  return cores_begin (f) ? 1 : MAX (n, 1);
+}
+
+HassAnswer
+hass_auto_functions_gpu (HassAuto *s, HassRound *round, guint device,
+                         gboolean force, HassGrant *grant)
+{
+  HassFunctions *f = &s->functions;
+  hass_functions_sort (f, round);
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  guint first = place_of (f, lo), last = place_of (f, hi > lo ? hi - 1 : lo);
+  guint k = f->order[last];
+  guint64 from = MAX (f->first[last], lo), n;
+  grant->source = HASS_FROM_BACK;
+  grant->in_flight = f->u->devices[device].max_in_flight;
+  grant->units = 1;
+  s->why = "the cores have all that waits";
+  if (hass_round_waiting (round) + hass_round_exclusive (round, device) == 0)
+    return HASS_WAIT;
+  s->why = "one unit, as its last bundle failed or nothing else waits";
+  if (f->seats[device].failed || hi == lo)
+    return HASS_TAKE;
+  s->why = "to show its pace in a function";
+  if ((n = tries (f, k, device, hi - from)) > 0)
+    {
+      grant->units = n;
+      return HASS_TAKE;
+    }
+  n = tries (f, f->order[first], device, f->first[first + 1] - lo);
+  if (n > 0 && first < last)
+    {
+      grant->source = HASS_FROM_FRONT;
+      grant->units = n;
+      return HASS_TAKE;
+    }
+  s->why = "until it has shown its pace";
+  if (!hass_function_known (f, k, device))
+    return force ? HASS_TAKE : HASS_WAIT;
+  double ready_ns
+      = MAX (f->seats[device].end_ns - hass_functions_now_ns (f), 0);
+  s->why = "cores would be done with all before it ends a unit";
+  if (!force
+      && ready_ns + hass_function_gpu_ns (f, k, device, 1)
+             > hass_functions_cores_ns (f, lo, hi))
+    return HASS_WAIT;
+  s->why = "of its part";
+  grant->units = bundle (f, k, device, hi - CLAMP (meet (f, lo, hi), from, hi));
+  return HASS_TAKE;
+}
+
+/* -- Cores -------------------------------------------------------------- */
+
+/* Returns the least time that a GPU takes for a unit of any function, of a
+   large bundle, in ns; 0: none is known. @times: the units that it is assumed
+   to do while a core does one. */
+static double
+fastest_ns (const HassFunctions *f, double *times)
+{
+  double least = INFINITY;
+  for (guint d = 0; d < f->u->n; d++)
+    for (guint k = 0; k < f->n; k++)
+      {
+        double ns = hass_function_gpu_ns (f, k, d, 2)
+                    - hass_function_gpu_ns (f, k, d, 1);
+        if (!hass_function_counts (f, d) || !(ns < least))
+          continue;
+        least = ns;
+        *times = hass_auto_core_times (f->u, d);
+      }
+  return isfinite (least) ? least : 0;
+}
+
+/* Returns the time of the rounds so far and about that of earlier runs, on GPUs
+   alone. */
+static double
+spent_ns (const HassAuto *s, double round_ns)
+{
+  const HassStrategyEnv *env = s->k.u.env;
+  guint runs = 0;
+  for (guint d = 0; d < env->n_devices && env->profile; d++)
+    runs = MAX (runs, env->profile[d].runs);
+  return s->k.f.spent_ns + runs * round_ns;
+}
+
+/* Returns whether a GPU that counts has not shown its pace in a function that
+   waits. */
+static gboolean
+any_unknown (const HassFunctions *f)
+{
+  for (guint d = 0; d < f->u->n; d++)
+    for (guint i = 0; i < f->n; i++)
+      if (hass_function_counts (f, d) && f->first[i + 1] > f->first[i]
+          && !hass_function_known (f, f->order[i], d))
+        return TRUE;
+  return FALSE;
+}
+
+/* Returns how many units of a function are kept for GPUs that are open, or will
+   be before a core ends a unit, and have not computed it. */
+static guint64
+kept (const HassFunctions *f, guint function, double core_ns)
+{
+  guint64 n = 0;
+  for (guint d = 0; d < f->u->n; d++)
+    {
+      const HassDeviceTraits *t = &f->u->devices[d];
+      double opens_ns
+          = t->opening ? (double)t->opens_at_ns - hass_functions_now_ns (f) : 0;
+      n += hass_function_counts (f, d) && opens_ns < core_ns
+           && !hass_function_known (f, function, d)
+           && !f->paces[function * f->u->n + d].trying;
+    }
+  return n;
+}
+
+/* Returns how many units at the front of [lo, hi) idle cores get, each of
+   @each_ns, which end before the GPUs are done with all, or within @late_ns
+   after that. */
+static guint64
+in_time (const HassFunctions *f, guint64 lo, guint64 hi, double each_ns,
+         double late_ns)
+{
+  gint64 held = 0;
+  for (guint k = 0; k < f->n; k++)
+    held += f->held[k];
+  guint64 idle = (guint64)MAX ((gint64)f->u->cores - held, 1), n = 0;
+  while (n < idle && lo + n < hi
+         && each_ns <= hass_functions_gpus_ns (f, lo + n, hi) + late_ns)
+    n++;
+  return n;
+}
+
+/* Returns how many units cores get now, all of the function at the front. */
+static guint64
+units_for_cores (HassAuto *s, const HassRound *round, gboolean force,
+                 HassGrant *grant)
+{
+  HassFunctions *f = &s->functions;
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  guint place = place_of (f, lo);
+  guint64 most = MIN (f->first[place + 1], hi) - lo;
+  double each_ns = hass_function_core_ns (f, f->order[place]), late_ns = 0;
+  gboolean unknown = any_unknown (f);
+  if (!isfinite (each_ns))
+    {
+      double gpus_ns = hass_functions_gpus_ns (f, lo, hi);
+      double wait_ns = hass_auto_shows_within (s, round), times = 1;
+      double gpu_ns = fastest_ns (f, &times);
+      each_ns = times * gpu_ns;
+      if (gpu_ns > 0)
+        wait_ns = MIN (wait_ns, gpu_ns * (double)hass_round_units (round));
+      s->why = "until a GPU has shown its paces, because units are few";
+      if (unknown && !force && hass_auto_few_units (f->u, round)
+          && hass_auto_may_wait (s, wait_ns, grant))
+        return 0;
+      late_ns = isfinite (gpus_ns)
+                    ? HASS_AUTO_TRIED_PART * spent_ns (s, gpus_ns)
+                    : 0;
+    }
+  s->why = "as many as end before GPUs would be done with all";
+  guint64 n = in_time (f, lo, hi, each_ns, late_ns);
+  guint64 keep = kept (f, f->order[place], each_ns);
+  guint64 part = unknown ? 0 : meet (f, lo, hi) - lo;
+  if (part >= WAVES * (guint64)f->u->cores)
+    {
+      s->why = "most of their part";
+      n = MAX (n, (guint64)((double)part * SHARE_PART));
+    }
+  return force ? MAX (MIN (n, most), 1) : MIN (n, most - MIN (keep, most));
+}
+
+HassAnswer
+hass_auto_functions_cpu (HassAuto *s, HassRound *round, gboolean force,
+                         HassGrant *grant)
+{
+  guint cpu = s->k.u.cpu;
+  gboolean common = hass_round_back (round) > hass_round_front (round);
+  hass_functions_sort (&s->functions, round);
+  grant->chunk = 1;
+  grant->source = HASS_FROM_SHARE;
+  grant->share = cpu;
+  if (hass_round_share (round, cpu) > 0)
+    return HASS_TAKE;
+  guint64 n = common ? units_for_cores (s, round, force, grant) : 1;
+  if (n == 0 && hass_round_exclusive (round, cpu) == 0)
+    return HASS_WAIT;
+  if (common && n > 0)
+    {
+      s->counts[cpu] = n;
+      hass_round_carve (round, s->counts);
+      return HASS_TAKE;
+    }
+  grant->source = HASS_FROM_FRONT; /* given back, or only for cores */
+  grant->units = 1;
+  return HASS_TAKE;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* test_auto_functions.c: what auto does with tasks of several functions, of
+   which each suits the devices in its own way, in the mini engine's virtual
+   time.
+   Thread safety: one thread. */
+#include "hass_test.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "tests/sched/mini_engine.h"
+
+#define CORES 16
+#define CORE_NS 1e7  /* of a task */
+#define FIXED_NS 3e5 /* of a bundle */
+#define ELEMENTS 100000
+#define CLOCK_NS 1e12
+
+/* Of two functions in turn: a core takes CORE_NS for a task of either, a GPU
+   CORE_NS / @times for one and @slow * CORE_NS for the other. */
+typedef struct
+{
+  double times, slow;
+  guint n_tasks;
+} Mix;
+
+static HassLoad *
+tasks_new (guint n, guint n_functions)
+{
+  HassLoad *tasks = g_new0 (HassLoad, n);
+  for (guint i = 0; i < n; i++)
+    tasks[i] = (HassLoad){ .size = ELEMENTS,
+                           .cost = 1,
+                           .tag = GUINT_TO_POINTER (i % n_functions) };
+  return tasks;
+}
+
+static MiniFarm *
+farm_new (const Mix *mix, const HassProfileRate *rates)
+{
+  MiniDevice machine[] = { MINI_CPU (CORES, CORE_NS),
+                           MINI_GPU (132, CORE_NS / mix->times, FIXED_NS) };
+  machine[1].slower[1] = mix->slow * mix->times;
+  machine[1].tells_setup = TRUE;
+  MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_FUNCTION, HASS_COST_SIZED,
+                                  machine, 2, 1);
+  farm->env.function_profile = rates;
+  farm->now_ns = CLOCK_NS; /* the engine's clock does not begin with the farm */
+  farm->devices[1].opens_ns = farm->devices[1].said_ns = CLOCK_NS + 1e5;
+  farm->env.profile = rates;
+  mini_farm_tell_functions (farm, "auto", 2);
+  return farm;
+}
+
+static double
+cores_alone_ns (const Mix *mix)
+{
+  return CORE_NS * ceil ((double)mix->n_tasks / CORES);
+}
+
+static double
+gpu_alone_ns (const Mix *mix)
+{
+  return 2 * FIXED_NS
+         + mix->n_tasks / 2. * CORE_NS * (1 / mix->times + mix->slow);
+}
+
+/* Returns: speed beside the better device alone. */
+static double
+of_best (const MiniRound *r, const Mix *mix)
+{
+  CU_ASSERT_TRUE (r->once && !r->hung);
+  return MIN (cores_alone_ns (mix), gpu_alone_ns (mix))
+         / r->summary.makespan_ns;
+}
+
+static void
+run (MiniFarm *farm, const Mix *mix, MiniRound *r)
+{
+  g_autofree HassLoad *tasks = tasks_new (mix->n_tasks, 2);
+  mini_farm_run (farm, tasks, mix->n_tasks, r);
+}
+
+/* Calls @judge for each cell of a table with the speeds of a first round, of
+   which nothing is known, of the one after it, and of one whose paces earlier
+   runs have shown. */
+static void
+each_cell (void (*judge) (const Mix *mix, const double speeds[3]))
+{
+  static const double times[] = { 2, 10, 50, 300, 1000 };
+  static const guint units[] = { 4, 16, 64, 1024 };
+  printf ("\n");
+  for (guint i = 0; i < G_N_ELEMENTS (times); i++)
+    for (guint j = 0; j < G_N_ELEMENTS (units); j++)
+      {
+        Mix mix = { times[i], 2, units[j] };
+        const HassProfileRate rates[]
+            = { { .work_per_ns = CORES / CORE_NS, .runs = 9 },
+                { .work_per_ns = times[i] / CORE_NS,
+                  .latency_ns = FIXED_NS,
+                  .runs = 9 },
+                { .work_per_ns = CORES / CORE_NS, .runs = 9 },
+                { .work_per_ns = 1 / mix.slow / CORE_NS,
+                  .latency_ns = FIXED_NS,
+                  .runs = 9 } };
+        MiniRound r[3];
+        MiniFarm *farm = farm_new (&mix, NULL);
+        run (farm, &mix, &r[0]);
+        run (farm, &mix, &r[1]);
+        mini_farm_free (farm);
+        farm = farm_new (&mix, rates);
+        run (farm, &mix, &r[2]);
+        mini_farm_free (farm);
+        double speeds[3];
+        for (guint k = 0; k < 3; k++)
+          speeds[k] = of_best (&r[k], &mix);
+        printf ("    %4g times, %4u tasks: %3.0f, %3.0f, known %3.0f %%\n",
+                mix.times, mix.n_tasks, 100 * speeds[0], 100 * speeds[1],
+                100 * speeds[2]);
+        judge (&mix, speeds);
+      }
+  printf ("    ");
+}
+
+/* The second round knows what the first one has tried. */
+static void
+judge (const Mix *mix, const double speeds[3])
+{
+  CU_ASSERT_TRUE (speeds[0] > (mix->n_tasks < 64 ? 0.2 : 0.85));
+  CU_ASSERT_TRUE (speeds[1] > 0.97 && speeds[2] > 0.97);
+  if (mix->n_tasks > 1000)
+    CU_ASSERT_TRUE (speeds[2] > 1.05);
+}
+
+static void
+two (void)
+{
+  each_cell (judge);
+}
+
+/* -- Any functions on any machine --------------------------------------- */
+
+static double
+anything (GRand *rand, double least, double most)
+{
+  return least * pow (most / least, g_rand_double (rand));
+}
+
+/* Up to three GPUs, some of which fail, are lost, open late or never. */
+static MiniFarm *
+any_farm (GRand *rand, guint n_functions)
+{
+  MiniDevice machine[4]
+      = { MINI_CPU ((guint)g_rand_int_range (rand, 1, 33), 1e6) };
+  guint n = (guint)g_rand_int_range (rand, 2, 5);
+  for (guint d = 1; d < n; d++)
+    {
+      MiniDevice *gpu = &machine[d];
+      *gpu = (MiniDevice)MINI_GPU (132, anything (rand, 1e3, 1e7), 1e5);
+      gpu->fails = g_rand_int_range (rand, 0, 4) == 0 ? 0.3 : 0;
+      gpu->lost_after = (guint)MAX (g_rand_int_range (rand, -20, 6), 0);
+      if (g_rand_boolean (rand))
+        gpu->opens_ns = CLOCK_NS + anything (rand, 1e4, 1e8);
+      if (gpu->opens_ns > 0 && g_rand_boolean (rand))
+        gpu->said_ns = g_rand_boolean (rand) ? INFINITY : CLOCK_NS + 1e6;
+    }
+  for (guint d = 0; d < n; d++)
+    for (guint k = 0; k < n_functions; k++)
+      machine[d].slower[k] = anything (rand, 0.1, 100);
+  MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_FUNCTION, HASS_COST_SIZED,
+                                  machine, n, g_rand_int (rand));
+  farm->noise = g_rand_boolean (rand) ? 0.3 : 0;
+  farm->now_ns = CLOCK_NS;
+  mini_farm_tell_functions (farm, "auto", n_functions);
+  return farm;
+}
+
+static gboolean
+any_may_be_lost (const MiniFarm *farm)
+{
+  gboolean any = FALSE;
+  for (guint d = 0; d < farm->n; d++)
+    any |= farm->devices[d].lost_after > 0;
+  return any;
+}
+
+/* Each task is computed once, where it may be, and no round hangs. In some
+   rounds some tasks are simple, and some for one kind of device. */
+static void
+any (void)
+{
+  guint64 rescued = 0;
+  for (guint seed = 1; seed <= 400; seed++)
+    {
+      g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
+      guint n_functions = (guint)g_rand_int_range (rand, 2, 9);
+      MiniFarm *farm = any_farm (rand, n_functions);
+      for (guint i = 0; i < 3; i++)
+        {
+          MiniRound r;
+          guint n = (guint)anything (rand, 1, 500);
+          HassLoad *tasks
+              = i < 2 ? tasks_new (n, n_functions)
+                      : mini_random_loads (rand, n, HASS_FARM_FUNCTION,
+                                           !any_may_be_lost (farm));
+          for (guint t = 0; t < n; t++)
+            tasks[t].tag = GUINT_TO_POINTER (
+                (guint)g_rand_int_range (rand, 0, (gint32)n_functions));
+          mini_farm_run (farm, tasks, n, &r);
+          rescued += r.rescued;
+          if (!r.once || r.hung || r.rescued > 0)
+            printf ("\n    seed %u, round %u: %s ...", seed, i,
+                    r.hung      ? "hangs"
+                    : r.rescued ? "rescued"
+                                : "not once each");
+          CU_ASSERT_TRUE (r.once && !r.hung);
+          g_free (tasks);
+        }
+      mini_farm_free (farm);
+    }
+  printf ("\n    %" G_GUINT64_FORMAT " units given away by the engine ...",
+          rescued);
+  CU_ASSERT_EQUAL (rescued, 0);
+}
+
+HASS_TEST_SUITE (auto_functions,
+                 { "once paces are known auto is not slower than one device",
+                   two },
+                 { "any functions on any machine are computed once", any })
