@@ -18,11 +18,20 @@ struct HassSlot;
  * @alone: cores may be through before a device would be open: none is opened.
  * @ns: time in which the open devices of that kind would compute what has come,
  *   if other devices did nothing, in ns.
+ * @open: bit d: device d is of that kind, has computed something and is not
+ *   lost; 0: unknown.
+ * @busy_ns: time in which a device of @open had something in flight, up to now,
+ *   in ns; their mean.
+ * @binds: the devices of @open are what binds if they are busy for at least
+ *   this part of a period; 0: their busy time is unknown, and they are taken to
+ *   bind.
  */
 typedef struct
 {
   gboolean shown, more, alone;
   double ns;
+  guint64 open;
+  double busy_ns, binds;
 } HassRest;
 
 /**

@@ -32,7 +32,8 @@ hass_device_pace_ns (const HassGraphDevice *device,
   return ns > 0 ? ns : MAX (codelet->device_ns, 1);
 }
 
-/* Tasks that cores have computed or will compute count as left. */
+/* Tasks that cores have computed or will compute count as left. The devices'
+   busy time is unknown: that of their kernels is less where copies bind. */
 HassRest
 hass_graph_rest (HassJob *job, guint device)
 {

@@ -33,6 +33,11 @@ typedef struct
   /* when a GPU was first seen to have finished units; 0: not yet */
   gint64 shown_ns;
   double shown_work; /* work of the round that was done at shown_ns */
+  /* proxy_turn.c: when the present period began, 0: none has; and HassRest.open
+     and .busy_ns then */
+  gint64 period_ns;
+  guint64 period_open;
+  double period_busy_ns;
 } HassProxyWatch;
 
 /* Another GPU is opened only if the devices at work need more than this many

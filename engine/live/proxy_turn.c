@@ -12,10 +12,20 @@
    2. once the work that has come will take the open devices WORTH times as long
       as a start, or
    3. if more work may come, or the time of what has come is unknown, once the
-      open ones have computed for as long as a start takes: then all takes at
-      most twice as long as it would have if the better choice had been known
-      (ski rental, Karlin et al. 1988, competitive snoopy caching).
+      open ones have been what binds for as long as a start takes: then all
+      takes at most twice as long as it would have if the better choice had been
+      known (ski rental, Karlin et al. 1988, competitive snoopy caching).
    Each of them judges for itself, so those that follow may be opened together.
+
+   Whether the open ones bind is seen in periods as long as a start. The first
+   one begins when a device has computed something. At its end the device is
+   opened if the open ones had something in flight for most of it (HassRest),
+   else the next period begins; so a stream that becomes heavy gets its second
+   device at most two periods later. What is in flight counts up to now, so a
+   bundle that is longer than a period counts in each one that it spans. If a
+   device shows or is lost, a new period begins: the mean over other devices
+   says nothing of these, and one that has come may suffice. A dataflow does not
+   know its devices' busy time, and they are taken to bind.
 
    Thread safety: the device's proxy thread, under the decision lock. */
 #include "proxy-private.h"
@@ -45,6 +55,24 @@ another_is_first (const HassProxy *p, const HassProxyWatch *w, gint64 now_ns)
   return FALSE;
 }
 
+/* Returns: TRUE if the open devices have been what binds since the period
+   began, which was at least @w->open_ns ago. Begins the next period if they did
+   not bind, or are others than at its beginning. */
+static gboolean
+others_bind (HassProxyWatch *w, const HassRest *rest, gint64 now_ns)
+{
+  gint64 ns = now_ns - w->period_ns;
+  gboolean same = w->period_ns != 0 && w->period_open == rest->open;
+  if (same && ns < w->open_ns)
+    return FALSE;
+  if (same && rest->busy_ns - w->period_busy_ns >= rest->binds * (double)ns)
+    return TRUE;
+  w->period_ns = now_ns;
+  w->period_open = rest->open;
+  w->period_busy_ns = rest->busy_ns;
+  return FALSE;
+}
+
 /* Returns: TRUE if the device, which takes long to open, should be opened
    now. */
 gboolean
@@ -55,8 +83,6 @@ hass_proxy_has_turn (const HassProxy *p, HassProxyWatch *w, gint64 now_ns)
     return FALSE;
   if (!rest.shown)
     return !another_is_first (p, w, now_ns);
-  if (w->shown_ns == 0)
-    w->shown_ns = now_ns;
-  return rest.ns > HASS_PROXY_WORTH * (double)w->open_ns
-         || (rest.more && now_ns - w->shown_ns >= w->open_ns);
+  gboolean bind = others_bind (w, &rest, now_ns);
+  return rest.ns > HASS_PROXY_WORTH * (double)w->open_ns || (rest.more && bind);
 }

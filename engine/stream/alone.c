@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* alone.c: short pipelines, which cores compute alone.
+/* alone.c: what decides whether devices are started for a pipeline: short ones,
+   which cores compute alone, and what is left for devices.
 
    DESIGN. A GPU that was not used yet takes a quarter of a second to start, and
    pinning memory waits for that. Cores may be through before. Whether they are
@@ -24,6 +25,11 @@
 /* A start that takes less than this, in ns, is not worth avoiding. A guess, as
    in engine/live/proxy_need.c. */
 #define LEAST_START_NS 1000000
+/* Devices bind if they have something in flight for at least this part of a
+   time. Measured on an H200: 0.99 where the GPU binds, 0.27 and 0.57 where an
+   ordered stage on the cores does. Less, and devices are opened that cores keep
+   waiting; more, and short gaps between bundles keep one from being opened. */
+#define BINDS 0.9
 
 /* Returns: the time in ns in which the soonest of the devices that have to be
    started would be; 0: one needs no start, or there is none. */
@@ -121,4 +127,49 @@ hass_stream_is_alone (HassStream *stream)
     return TRUE;
   atomic_store_explicit (&job->alone, FALSE, memory_order_relaxed);
   return FALSE;
+}
+
+/* -- What is left ------------------------------------------------------- */
+
+/* Returns: the time in which a device had something in flight, in ns. */
+static double
+busy_ns (const HassJob *job, const HassStream *stream, guint d, gint64 now_ns)
+{
+  gint64 since_ns
+      = stream->bundles[d] > 0 ? now_ns - stream->busy_until_ns[d] : 0;
+  return job->totals[d].busy_ns + (double)MAX (since_ns, 0);
+}
+
+/* Each token in flight passes at least one more stage. */
+HassRest
+hass_stream_rest (HassJob *job, guint device)
+{
+  HassStream *stream = hass_stream_of (job);
+  HassRest rest
+      = { .more = !atomic_load_explicit (&job->generated, memory_order_acquire),
+          .alone = hass_stream_is_alone (stream),
+          .binds = BINDS };
+  gint64 now_ns = job->engine->now (job);
+  double units = 0, done_ns = 0;
+  guint n = 0;
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      const HassTotals *t = &job->totals[d];
+      if (!job->gpus[d] || !hass_device_alike (job->gpus[d], job->gpus[device])
+          || t->lost || t->units == 0)
+        continue;
+      n++;
+      units += (double)t->units;
+      done_ns += t->busy_ns;
+      rest.busy_ns += busy_ns (job, stream, d, now_ns);
+      rest.open |= (guint64)1 << d;
+    }
+  rest.shown = n > 0;
+  if (n == 0)
+    return rest;
+  rest.busy_ns /= n;
+  rest.ns
+      = (double)atomic_load_explicit (&stream->n_tokens, memory_order_relaxed)
+        * done_ns / units / n;
+  return rest;
 }

@@ -251,7 +251,7 @@ struct HassStream
   HassStageTold *told; /* [n_stages] */
   guint64 *holds;      /* [n_devices][n_stages] tokens granted */
   guint *bundles, *depth; /* [n_devices] grants in flight, and most of them */
-  gint64 *busy_until_ns;  /* [n_devices] end of the last grant that is done */
+  gint64 *busy_until_ns;  /* [n_devices] its busy time is counted until then */
   gboolean (*tells_busy)[HASS_N_STAGES]; /* [n_devices] hass_busy_added_ns() */
   HassStreamState state;
   HassClassState *class_states;   /* [n_stages] */
@@ -471,11 +471,11 @@ void hass_batch_end (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
 
 /* stream.c */
 HassGpuWorkerFunc hass_stage_worker (const HassStage *stage, const char *kind);
-HassRest hass_stream_rest (HassJob *job, guint device);
 
 /* alone.c */
 void hass_stream_alone_begin (HassJob *job);
 gboolean hass_stream_is_alone (HassStream *stream);
+HassRest hass_stream_rest (HassJob *job, guint device);
 gboolean hass_stage_runs_on (const HassJob *job, const HassStage *stage,
                              guint device);
 

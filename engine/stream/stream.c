@@ -58,34 +58,6 @@ hass_stream_device_stages (const HassFarm *farm, const char *kind)
   return stages;
 }
 
-/* Each token in flight passes at least one more stage. */
-HassRest
-hass_stream_rest (HassJob *job, guint device)
-{
-  const HassStream *stream = hass_stream_of (job);
-  HassRest rest
-      = { .more = !atomic_load_explicit (&job->generated, memory_order_acquire),
-          .alone = hass_stream_is_alone (hass_stream_of (job)) };
-  double units = 0, busy_ns = 0;
-  guint n = 0;
-  for (guint d = 0; d < job->n_devices; d++)
-    {
-      const HassTotals *t = &job->totals[d];
-      if (!job->gpus[d] || !hass_device_alike (job->gpus[d], job->gpus[device])
-          || t->lost || t->units == 0)
-        continue;
-      n++;
-      units += (double)t->units;
-      busy_ns += t->busy_ns;
-    }
-  rest.shown = n > 0;
-  if (n > 0)
-    rest.ns
-        = (double)atomic_load_explicit (&stream->n_tokens, memory_order_relaxed)
-          * busy_ns / units / n;
-  return rest;
-}
-
 gboolean
 hass_stage_has_cpu (const HassFarm *farm, guint stage)
 {

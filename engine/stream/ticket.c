@@ -198,6 +198,8 @@ hass_ticket_grant (HassStream *stream, HassWorker *worker, guint device,
   t->slot.seats[device] = (HassSeat){ .in_flight = 1 };
   *extent = hass_round_take_any (round, round->classes[device], t->n);
   stream->holds[device * stream->n_stages + s] += t->n;
-  stream->bundles[device]++;
+  if (stream->bundles[device]++ == 0)
+    stream->busy_until_ns[device]
+        = MAX (stream->busy_until_ns[device], round->begin_ns);
   return &t->slot;
 }
