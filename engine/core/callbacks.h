@@ -409,8 +409,13 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  *   HASS_RECORD.
  * @explain: file to which the strategy's explanation of its decisions is
  *   appended, "-": stderr; NULL: HASS_EXPLAIN. Not all strategies explain.
- * @loads_expected: number of loads that a pipeline's generator will emit, for
- *   HassProgressInfo alone; 0: unknown. Elsewhere HASS_ERROR_INVALID.
+ * @loads_expected: number of loads that a pipeline's generator will emit, or an
+ *   estimate of it; 0: unknown. Elsewhere HASS_ERROR_INVALID. For
+ *   HassProgressInfo, and for the decision whether a further GPU is started,
+ *   which holds up the others: until more loads have come, it is started only
+ *   if what is left will take the others twice as long as a start. If the
+ *   number is too small, it counts as unknown from then on; if too large, a
+ *   GPU may be started in vain.
  * @reserved: zero, else HASS_ERROR_INVALID; for later versions. The struct
  *   keeps its size, since it is embedded in the farms.
  */

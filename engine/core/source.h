@@ -14,10 +14,11 @@ struct HassSlot;
 /**
  * HassRest: what is left of a pipeline or dataflow.
  * @shown: a device of a kind has computed something.
- * @more: work may come, or the time of what has come is unknown.
+ * @more: more work than is known of may come, or the time of what has come is
+ *   unknown.
  * @alone: cores may be through before a device would be open: none is opened.
- * @ns: time in which the open devices of that kind would compute what has come,
- *   if other devices did nothing, in ns.
+ * @ns: time in which the open devices of that kind would compute what has come
+ *   and what is known to come, if other devices did nothing, in ns.
  * @open: bit d: device d is of that kind, has computed something and is not
  *   lost; 0: unknown.
  * @busy_ns: time in which a device of @open had something in flight, up to now,

@@ -9,13 +9,13 @@
    first: the one that opens soonest. The others follow
    1. if it has computed nothing by the time that the start of another one would
       have taken after its own,
-   2. once the work that has come will take the open devices WORTH times as long
-      as a start, or
-   3. if more work may come, or the time of what has come is unknown, once the
-      open ones have been what binds for as long as a start takes: then all
-      takes at most twice as long as it would have if the better choice had been
-      known (ski rental, Karlin et al. 1988, competitive snoopy caching).
-   Each of them judges for itself, so those that follow may be opened together.
+   2. once the work that has come, or is known to come, will take the open
+      devices WORTH times as long as a start, or
+   3. if more work than that may come, or the time of what has come is unknown,
+   once the open ones have been what binds for as long as a start takes: then
+   all takes at most twice as long as it would have if the better choice had
+   been known (ski rental, Karlin et al. 1988, competitive snoopy caching). Each
+   of them judges for itself, so those that follow may be opened together.
 
    Whether the open ones bind is seen in periods as long as a start. The first
    one begins when a device has computed something. At its end the device is

@@ -140,15 +140,35 @@ busy_ns (const HassJob *job, const HassStream *stream, guint d, gint64 now_ns)
   return job->totals[d].busy_ns + (double)MAX (since_ns, 0);
 }
 
-/* Each token in flight passes at least one more stage. */
+/* Returns: how many loads are not admitted yet, those included that have not
+   come but will. *@more: others may come. */
+static double
+n_to_come (const HassJob *job, gboolean *more)
+{
+  const HassFarm *farm = job->farm;
+  double n = (double)hass_stream_n_waiting (hass_stream_of (job));
+  *more = FALSE;
+  if (atomic_load_explicit (&job->generated, memory_order_acquire))
+    return n;
+  guint64 emitted = hass_load_pool_emitted (job->pool);
+  guint64 given = MIN (emitted, farm->n_loads);
+  guint64 expected = farm->generate ? farm->run->loads_expected : 0;
+  *more = farm->generate && (expected == 0 || emitted - given > expected);
+  n += (double)(farm->n_loads - given);
+  if (farm->generate && !*more)
+    n += (double)(expected - (emitted - given));
+  return n;
+}
+
+/* Each token in flight or to come passes at least one more stage. */
 HassRest
 hass_stream_rest (HassJob *job, guint device)
 {
   HassStream *stream = hass_stream_of (job);
-  HassRest rest
-      = { .more = !atomic_load_explicit (&job->generated, memory_order_acquire),
-          .alone = hass_stream_is_alone (stream),
-          .binds = BINDS };
+  HassRest rest = { .alone = hass_stream_is_alone (stream), .binds = BINDS };
+  double tokens
+      = (double)atomic_load_explicit (&stream->n_tokens, memory_order_relaxed)
+        + n_to_come (job, &rest.more);
   gint64 now_ns = job->engine->now (job);
   double units = 0, done_ns = 0;
   guint n = 0;
@@ -168,8 +188,6 @@ hass_stream_rest (HassJob *job, guint device)
   if (n == 0)
     return rest;
   rest.busy_ns /= n;
-  rest.ns
-      = (double)atomic_load_explicit (&stream->n_tokens, memory_order_relaxed)
-        * done_ns / units / n;
+  rest.ns = tokens * done_ns / units / n;
   return rest;
 }

@@ -201,6 +201,7 @@ run_pipeline (Run *r, HassReport **report, GError **error)
   pipeline.token_bytes = 2 * job->format->frame_bytes * job->frames;
   pipeline.release = release;
   pipeline.run = job->run;
+  pipeline.run.loads_expected = y4m_frames_left (job->in, job->format);
   return hass_pipeline (&pipeline, report, error);
 }
 

@@ -21,6 +21,7 @@
  * @frames: most frames in flight; 0: two a core and 16, at least 64 MiB.
  * @no_cpu: cores do not denoise.
  * @gpu: GPUs denoise, too, if the program was built with CUDA.
+ * @run: but for loads_expected, which is set if @in is a regular file.
  */
 typedef struct
 {

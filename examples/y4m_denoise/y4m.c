@@ -6,6 +6,10 @@
 #include <errno.h>
 #include <hass/error.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* What the line of a frame begins with. */
+#define FRAME "FRAME"
 
 #define INVALID(...)                                                           \
   (g_set_error (error, HASS_ERROR, HASS_ERROR_IO, __VA_ARGS__), FALSE)
@@ -133,6 +137,18 @@ y4m_format_clear (Y4mFormat *format)
   g_clear_pointer (&format->header, g_free);
 }
 
+guint64
+y4m_frames_left (FILE *in, const Y4mFormat *format)
+{
+  struct stat file;
+  off_t at = ftello (in);
+  if (at < 0 || fstat (fileno (in), &file) != 0 || !S_ISREG (file.st_mode)
+      || file.st_size < at)
+    return 0;
+  return (guint64)(file.st_size - at)
+         / (strlen (FRAME "\n") + format->frame_bytes);
+}
+
 gboolean
 y4m_read_frame_line (FILE *in, guint64 frame, char **parameters, gboolean *end,
                      GError **error)
@@ -146,7 +162,7 @@ y4m_read_frame_line (FILE *in, guint64 frame, char **parameters, gboolean *end,
   *end = line->len == 0 && feof (in);
   if (*end)
     return TRUE;
-  if (!g_str_has_prefix (line->str, "FRAME")
+  if (!g_str_has_prefix (line->str, FRAME)
       || (line->str[5] != '\0' && line->str[5] != ' '))
     return INVALID ("frame %" G_GUINT64_FORMAT
                     " does not begin with FRAME: what comes before it is "
@@ -185,7 +201,7 @@ gboolean
 y4m_write_frame (FILE *out, guint64 frame, const char *parameters,
                  const guint8 *samples, gsize bytes, GError **error)
 {
-  if (!y4m_write_line (out, "FRAME", parameters, error))
+  if (!y4m_write_line (out, FRAME, parameters, error))
     return FALSE;
   if (fwrite (samples, 1, bytes, out) != bytes || fflush (out) != 0)
     return FAILED ("cannot write frame %" G_GUINT64_FORMAT ": %s", frame,

@@ -33,6 +33,10 @@ typedef struct
 gboolean y4m_read_format (FILE *in, Y4mFormat *format, GError **error);
 void y4m_format_clear (Y4mFormat *format);
 
+/* Returns: how many frames follow in a regular file, or, if their lines have
+   parameters, a few more than that; 0: unknown, @in is no regular file. */
+guint64 y4m_frames_left (FILE *in, const Y4mFormat *format);
+
 /**
  * y4m_read_frame_line:
  * @frame: number of the frame, for messages.

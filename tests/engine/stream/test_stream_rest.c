@@ -10,6 +10,8 @@
 
 #define N 4 /* the CPU pool, two devices of one kind and one of another */
 #define NOW 1000
+#define TOKEN_NS 50
+#define LOADS 64 /* that the pool holds */
 
 static gint64
 now (HassJob *job)
@@ -26,11 +28,20 @@ typedef struct
   HassTotals totals[N];
   guint bundles[N];
   gint64 busy_until_ns[N];
+  HassRunOptions run;
+  HassFarm farm;
   HassJob job;
   HassStream stream;
 } World;
 
-/* The first device of the kind has computed 10 tokens within 500 ns. */
+static gboolean
+generate (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)emitter, (void)data, (void)error;
+  return TRUE;
+}
+
+/* The first device of the kind has computed 10 tokens. */
 static World *
 world_new (void)
 {
@@ -44,7 +55,11 @@ world_new (void)
       w->devices[d].ops = &w->kinds[d == 3];
       w->gpus[d] = &w->devices[d];
     }
-  w->totals[1] = (HassTotals){ .units = 10, .busy_ns = 500 };
+  w->totals[1] = (HassTotals){ .units = 10, .busy_ns = 10 * TOKEN_NS };
+  w->farm.run = &w->run;
+  w->farm.generate = generate;
+  w->job.farm = &w->farm;
+  w->job.pool = hass_load_pool_new (LOADS, G_MAXSIZE);
   w->job.engine = &w->engine;
   w->job.flow = &w->stream;
   w->job.gpus = w->gpus;
@@ -54,6 +69,30 @@ world_new (void)
   w->stream.bundles = w->bundles;
   w->stream.busy_until_ns = w->busy_until_ns;
   return w;
+}
+
+static void
+world_free (World *w)
+{
+  hass_load_pool_free (w->job.pool);
+  free (w);
+}
+
+static void
+emit (World *w, guint n)
+{
+  static const HassLoad load = { .size = 1 };
+  for (guint i = 0; i < n; i++)
+    CU_ASSERT_TRUE (hass_load_pool_emit (w->job.pool, &load));
+}
+
+/* What is left is so many tokens, and more may come. */
+static void
+left (World *w, guint n, gboolean more)
+{
+  HassRest rest = hass_stream_rest (&w->job, 2);
+  CU_ASSERT_EQUAL (rest.ns, n * TOKEN_NS);
+  CU_ASSERT_EQUAL (rest.more, more);
 }
 
 static void
@@ -77,7 +116,7 @@ open_ones (void)
   rest = hass_stream_rest (&w->job, 2);
   CU_ASSERT_FALSE (rest.shown);
   CU_ASSERT_EQUAL (rest.open, 0);
-  free (w);
+  world_free (w);
 }
 
 static void
@@ -88,10 +127,76 @@ in_flight (void)
   CU_ASSERT_EQUAL (hass_stream_rest (&w->job, 2).busy_ns, 500);
   w->bundles[1] = 2;
   CU_ASSERT_EQUAL (hass_stream_rest (&w->job, 2).busy_ns, 500 + NOW - 600);
-  free (w);
+  world_free (w);
 }
 
-HASS_TEST_SUITE (stream_rest,
-                 { "devices of the kind count that have computed something",
-                   open_ones },
-                 { "what is in flight counts up to now", in_flight })
+/* Loads that wait in the pool count beside the tokens in flight. */
+static void
+no_length (void)
+{
+  World *w = world_new ();
+  atomic_store (&w->stream.n_tokens, 5);
+  emit (w, 10);
+  left (w, 15, TRUE);
+  atomic_store (&w->job.generated, TRUE);
+  left (w, 15, FALSE);
+  world_free (w);
+}
+
+static void
+length (void)
+{
+  World *w = world_new ();
+  atomic_store (&w->stream.n_tokens, 5);
+  w->run.loads_expected = 20;
+  left (w, 25, FALSE);
+  emit (w, 20);
+  left (w, 25, FALSE);
+  emit (w, 1);
+  left (w, 26, TRUE);
+  world_free (w);
+}
+
+/* Of an array before the generator, and of one that ends early. */
+static void
+length_with_array (void)
+{
+  static const HassLoad loads[30];
+  World *w = world_new ();
+  w->farm.n_loads = G_N_ELEMENTS (loads);
+  w->run.loads_expected = G_MAXUINT64;
+  CU_ASSERT_FALSE (hass_stream_rest (&w->job, 2).more);
+  CU_ASSERT_TRUE (hass_stream_rest (&w->job, 2).ns > 1e18);
+  w->run.loads_expected = 20;
+  left (w, 50, FALSE);
+  hass_load_pool_add_array (w->job.pool, loads, G_N_ELEMENTS (loads));
+  left (w, 50, FALSE);
+  emit (w, 8);
+  left (w, 50, FALSE);
+  atomic_store (&w->job.generated, TRUE);
+  left (w, 38, FALSE);
+  world_free (w);
+}
+
+static void
+array (void)
+{
+  static const HassLoad loads[30];
+  World *w = world_new ();
+  w->farm.generate = NULL;
+  w->farm.n_loads = G_N_ELEMENTS (loads);
+  left (w, 30, FALSE);
+  hass_load_pool_add_array (w->job.pool, loads, G_N_ELEMENTS (loads));
+  left (w, 30, FALSE);
+  world_free (w);
+}
+
+HASS_TEST_SUITE (
+    stream_rest,
+    { "devices of the kind count that have computed something", open_ones },
+    { "what is in flight counts up to now", in_flight },
+    { "without a length more may come until the generator has returned",
+      no_length },
+    { "with a length nothing more comes until it was too small", length },
+    { "loads that are given count beside those expected", length_with_array },
+    { "an array counts before it is in the pool", array })

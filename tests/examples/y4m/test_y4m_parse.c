@@ -5,6 +5,7 @@
 #include "tests/program.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "y4m_denoise/y4m.h"
 
@@ -184,10 +185,57 @@ ends (void)
   fclose (in);
 }
 
+/* Behind the header, in the middle, with parameters, truncated, and too short.
+ */
+static void
+frames_left (void)
+{
+  static const struct
+  {
+    const char *text;
+    guint n;
+  } cases[] = { { "", 0 },
+                { "FRAME\n1234", 0 },
+                { "FRAME\n123456", 1 },
+                { "FRAME\n123456FRAME\n123456FRAME\n123", 2 },
+                { "FRAME Ip\n123456FRAME Ip\n123456", 2 } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Y4mFormat format;
+      FILE *in = tmpfile ();
+      CU_ASSERT_PTR_NOT_NULL_FATAL (in);
+      fprintf (in, "YUV4MPEG2 W2 H2 C420\n%s", cases[i].text);
+      rewind (in);
+      CU_ASSERT_TRUE (y4m_read_format (in, &format, NULL));
+      CU_ASSERT_EQUAL (format.frame_bytes, 6);
+      CU_ASSERT_EQUAL (y4m_frames_left (in, &format), cases[i].n);
+      y4m_format_clear (&format);
+      fclose (in);
+    }
+}
+
+static void
+frames_of_a_pipe (void)
+{
+  const Y4mFormat format = { .frame_bytes = 6 };
+  FILE *in = open_text ("FRAME\n123456", 12);
+  int ends[2];
+  CU_ASSERT_EQUAL (y4m_frames_left (in, &format), 0);
+  fclose (in);
+  CU_ASSERT_EQUAL_FATAL (pipe (ends), 0);
+  in = fdopen (ends[0], "rb");
+  CU_ASSERT_PTR_NOT_NULL_FATAL (in);
+  CU_ASSERT_EQUAL (y4m_frames_left (in, &format), 0);
+  fclose (in);
+  close (ends[1]);
+}
+
 HASS_TEST_SUITE (
     y4m_parse, { "planes have the sizes that the header says", sizes },
     { "a bad header is named with its numbers", bad_headers },
     { "a long line and a zero byte are refused", long_and_binary_headers },
     { "a header with random bytes is parsed or refused", mutated_headers },
     { "the line of a frame has parameters or none", frame_lines },
-    { "the end of a stream and a truncated frame differ", ends })
+    { "the end of a stream and a truncated frame differ", ends },
+    { "a file says about how many frames follow", frames_left },
+    { "a pipe does not say how many frames follow", frames_of_a_pipe })
