@@ -10,7 +10,8 @@
    1. if it has computed nothing by the time that the start of another one would
       have taken after its own,
    2. once the work that has come, or is known to come, will take the open
-      devices WORTH times as long as a start, or
+      devices WORTH times as long as a start, and they have been what binds for
+      1/SOON of one, or
    3. if more work than that may come, or the time of what has come is unknown,
    once the open ones have been what binds for as long as a start takes: then
    all takes at most twice as long as it would have if the better choice had
@@ -29,6 +30,11 @@
 
    Thread safety: the device's proxy thread, under the decision lock. */
 #include "proxy-private.h"
+
+/* Where the work that is left is worth a start, the open ones have to bind for
+   1/SOON of one. A guess: more, and gaps between the first bundles, while cores
+   feed them, decide; fewer, and the device follows late. */
+#define SOON 4
 
 /* Returns: TRUE if another device that is not lost should be the first one, and
    may yet compute something soon. */
@@ -55,22 +61,22 @@ another_is_first (const HassProxy *p, const HassProxyWatch *w, gint64 now_ns)
   return FALSE;
 }
 
-/* Returns: TRUE if the open devices have been what binds since the period
-   began, which was at least @w->open_ns ago. Begins the next period if they did
-   not bind, or are others than at its beginning. */
-static gboolean
-others_bind (HassProxyWatch *w, const HassRest *rest, gint64 now_ns)
+/* Returns: for how long, since the period began, the open devices have been
+   what binds, in ns; 0: they do not. Begins the next period if they did not
+   bind in one as long as a start, or are others than at its beginning. */
+static gint64
+bound_ns (HassProxyWatch *w, const HassRest *rest, gint64 now_ns)
 {
   gint64 ns = now_ns - w->period_ns;
   gboolean same = w->period_ns != 0 && w->period_open == rest->open;
-  if (same && ns < w->open_ns)
-    return FALSE;
   if (same && rest->busy_ns - w->period_busy_ns >= rest->binds * (double)ns)
-    return TRUE;
+    return ns;
+  if (same && ns < w->open_ns)
+    return 0;
   w->period_ns = now_ns;
   w->period_open = rest->open;
   w->period_busy_ns = rest->busy_ns;
-  return FALSE;
+  return 0;
 }
 
 /* Returns: TRUE if the device, which takes long to open, should be opened
@@ -83,6 +89,9 @@ hass_proxy_has_turn (const HassProxy *p, HassProxyWatch *w, gint64 now_ns)
     return FALSE;
   if (!rest.shown)
     return !another_is_first (p, w, now_ns);
-  gboolean bind = others_bind (w, &rest, now_ns);
-  return rest.ns > HASS_PROXY_WORTH * (double)w->open_ns || (rest.more && bind);
+  gint64 ns = bound_ns (w, &rest, now_ns);
+  if (rest.ns > HASS_PROXY_WORTH * (double)w->open_ns
+      && (rest.binds == 0 || ns >= w->open_ns / SOON))
+    return TRUE;
+  return rest.more && ns >= w->open_ns;
 }

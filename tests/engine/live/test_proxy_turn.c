@@ -151,6 +151,24 @@ unknown (void)
   free (w);
 }
 
+/* Work for many starts is left, of which the cores are the bound at first. */
+static void
+much_left (void)
+{
+  World *w = world_new (stream);
+  said.more = FALSE;
+  said.ns = 1000.0 * START_NS;
+  CU_ASSERT_FALSE (opens (w));
+  CU_ASSERT_EQUAL (runs (w, 500, 0.5), 0);
+  CU_ASSERT_EQUAL (runs (w, 1000, 1), 25);
+  said.ns = 1.9 * START_NS;
+  CU_ASSERT_EQUAL (runs (w, 500, 1), 0);
+  free (w);
+  w = world_new ((HassRest){ .ns = 1000.0 * START_NS });
+  CU_ASSERT_TRUE (opens (w));
+  free (w);
+}
+
 HASS_TEST_SUITE (
     proxy_turn,
     { "a device beside which others are often idle is never opened", idle },
@@ -160,4 +178,6 @@ HASS_TEST_SUITE (
     { "a bundle that ends counts in the period of its end", long_bundle },
     { "a period with other devices says nothing", others },
     { "devices that bind still do when more work comes", more_later },
+    { "much work needs a device only if the others bind for a quarter start",
+      much_left },
     { "devices whose busy time is unknown bind", unknown })
