@@ -17,7 +17,8 @@
    3. GPUs. A GPU takes units of the function at the back, as long as it ends
       one before the cores would be done with all that waits: half of its part
       up to the meeting point, so that bundles shrink (guided self-scheduling),
-      but so much that the fixed part of a bundle's time is small. While cores
+      but so much that the fixed part of a bundle's time is small, and all if it
+      is surely done with it before a core ends a unit. While cores
       compute their first units it takes single ones.
    4. What is unknown. A GPU tries each function with one unit, or what fills a
       quarter of it, first; cores leave it one. A function that cores have not

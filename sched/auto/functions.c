@@ -10,6 +10,10 @@
    has so many units. A guess: less, and the fixed part costs; more, and devices
    do not end together. */
 #define FIXED_TIMES 4
+/* A GPU gets all of a function at once if it is done with it before a core ends
+   a unit, even if it were SURE times as slow as is known. A guess, as in
+   gpu.c. */
+#define SURE 2
 /* A GPU of which earlier runs have shown nothing gets at most this many times
    the units of its largest bundle. A guess, as in bundle.c. */
 #define GROWTH 4
@@ -101,6 +105,11 @@ bundle (const HassFunctions *f, guint function, guint device, guint64 units)
   double least = FIXED_TIMES * (one_ns - each_ns) / MAX (each_ns, 1);
   guint64 part = units / n_gpus (f, function);
   guint64 n = MAX ((part + 1) / 2, (guint64)MIN (least, (double)part));
+  if (n_gpus (f, function) == 1
+      && SURE * hass_function_gpu_ns (f, function, device, (double)units)
+             <= hass_function_core_ns (f, function)
+      && isfinite (hass_function_core_ns (f, function)))
+    n = units;
   if (p->told_ns == 0 && p->most > 0)
     n = MIN (n, GROWTH * p->most);
   return cores_begin (f) ? 1 : MAX (n, 1);

@@ -86,17 +86,20 @@ ledger_make_task (Ledger *l, guint id)
                  || (l->t->n_devices == 0 && l->t->n_gpus == 0);
   if (l->t->gpu_only && l->t->n_gpus > 0)
     which = 1, cpu = FALSE;
-  l->tasks[id] = (HassTask){ .cpu = cpu ? cpu_task : NULL,
-                             .gpu = which == 2 ? NULL
-                                    : id % 3   ? gpu_task
-                                               : other_task,
-                             .data = load.tag,
-                             .input = load.input,
-                             .input_bytes = load.input_bytes,
-                             .output = load.output,
-                             .output_bytes = load.output_bytes,
-                             .expected_time = load.size,
-                             .parallelism = id % 3 ? load.size : 1 };
+  /* In every other trial no task is simple. */
+  gsize least = 1 + l->t->seed % 2;
+  l->tasks[id]
+      = (HassTask){ .cpu = cpu ? cpu_task : NULL,
+                    .gpu = which == 2 ? NULL
+                           : id % 3   ? gpu_task
+                                      : other_task,
+                    .data = load.tag,
+                    .input = load.input,
+                    .input_bytes = load.input_bytes,
+                    .output = load.output,
+                    .output_bytes = load.output_bytes,
+                    .expected_time = load.size,
+                    .parallelism = MAX (id % 3 ? load.size : 1, least) };
 }
 
 static guint
