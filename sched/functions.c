@@ -20,6 +20,8 @@ hass_functions_init (HassFunctions *s, const HassUnits *u,
   if (n < 2 || n > HASS_MOST_FUNCTIONS || u->cpu == u->n || u->n < 2)
     return;
   s->n = n;
+  for (guint k = 0; k < n; k++)
+    s->work[k] = 1;
   s->paces = g_new0 (HassFunctionPace, n * u->n);
   s->seats = g_new0 (HassFunctionSeat, u->n);
 }
@@ -134,19 +136,35 @@ suits_gpus (const HassFunctions *s, guint function)
   return (isfinite (core_ns) ? core_ns : s->work[function]) / MAX (ns, 1e-3);
 }
 
-/* Notes where each function lies now. */
+/* Returns where the units of the function at @lo end, which lie together. */
+static guint64
+end_of (const HassRound *round, guint64 lo, guint64 hi)
+{
+  guint k = hass_round_function (round, lo);
+  while (lo < hi)
+    {
+      guint64 at = lo + (hi - lo) / 2;
+      if (hass_round_function (round, at) == k)
+        lo = at + 1;
+      else
+        hi = at;
+    }
+  return lo;
+}
+
+/* Notes where each function lies now, and the mean work of its units. */
 static void
 look (HassFunctions *s, const HassRound *round)
 {
-  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round), end;
   gboolean there[HASS_MOST_FUNCTIONS] = { FALSE };
   guint n = 0;
-  for (guint64 at = lo; at < hi; at++)
+  for (guint64 at = lo; at < hi && n < s->n; at = end)
     {
       guint k = hass_round_function (round, at);
-      if (there[k])
-        continue;
+      end = end_of (round, at, hi);
       there[k] = TRUE;
+      s->work[k] = hass_round_work (round, at, end - at) / (double)(end - at);
       s->first[n] = at;
       s->order[n++] = k;
     }
@@ -171,22 +189,6 @@ sort (HassFunctions *s, HassRound *round)
   s->n_known = n_known (s);
 }
 
-static void
-measure_work (HassFunctions *s, const HassRound *round)
-{
-  guint64 units[HASS_MOST_FUNCTIONS] = { 0 };
-  double work[HASS_MOST_FUNCTIONS] = { 0 };
-  guint64 hi = hass_round_back (round);
-  for (guint64 at = hass_round_front (round); at < hi; at++)
-    {
-      guint k = hass_round_function (round, at);
-      units[k]++;
-      work[k] += hass_round_work (round, at, 1);
-    }
-  for (guint k = 0; k < s->n; k++)
-    s->work[k] = units[k] > 0 ? work[k] / (double)units[k] : 1;
-}
-
 gboolean
 hass_functions_begin (HassFunctions *s, HassRound *round)
 {
@@ -200,7 +202,6 @@ hass_functions_begin (HassFunctions *s, HassRound *round)
     s->seats[d].end_ns = s->seats[d].in_flight = 0;
   for (guint k = 0; k < s->n; k++)
     s->held[k] = 0;
-  measure_work (s, round);
   sort (s, round);
   return TRUE;
 }
