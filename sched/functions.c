@@ -11,6 +11,11 @@
    makes a GPU seem faster than it is. */
 #define FIXED_NS 1e4
 
+/* A GPU that has not opened for so long, in ns, after the time that was
+   predicted is no longer counted on. A guess: more, and cores wait for one that
+   never opens; less, and they begin units that it would do sooner. */
+#define LATE_NS 1e7
+
 void
 hass_functions_init (HassFunctions *s, const HassUnits *u,
                      const HassForecast *f)
@@ -107,8 +112,9 @@ gboolean
 hass_function_counts (const HassFunctions *s, guint device)
 {
   const HassDeviceTraits *t = &s->u->devices[device];
+  double late_ns = hass_functions_now_ns (s) - (double)t->opens_at_ns;
   return device != s->u->cpu && !s->seats[device].failed
-         && (!t->opening || t->opens_at_ns > 0);
+         && (!t->opening || (t->opens_at_ns > 0 && late_ns < LATE_NS));
 }
 
 /* -- Order -------------------------------------------------------------- */
@@ -202,6 +208,8 @@ hass_functions_begin (HassFunctions *s, HassRound *round)
     s->seats[d].end_ns = s->seats[d].in_flight = 0;
   for (guint k = 0; k < s->n; k++)
     s->held[k] = 0;
+  for (guint i = 0; i < s->n * s->u->n; i++)
+    s->paces[i].trying = FALSE;
   sort (s, round);
   return TRUE;
 }
@@ -298,11 +306,15 @@ hass_functions_gpus_ns (const HassFunctions *s, guint64 lo, guint64 hi)
     }
   for (guint i = 0; i < s->n; i++)
     {
-      double units = units_in (s, i, lo, hi), per_ns = 0;
+      guint k = s->order[i];
+      double units = units_in (s, i, lo, hi), per_ns = 0, one_ns = INFINITY;
       for (guint d = 0; d < s->u->n && units > 0; d++)
         if (hass_function_counts (s, d))
-          per_ns += units / hass_function_gpu_ns (s, s->order[i], d, units);
-      ns += units > 0 ? units / per_ns : 0;
+          {
+            per_ns += units / hass_function_gpu_ns (s, k, d, units);
+            one_ns = MIN (one_ns, hass_function_gpu_ns (s, k, d, 1));
+          }
+      ns += units > 0 ? MAX (units / per_ns, one_ns) : 0;
     }
   return ready_ns + ns;
 }

@@ -122,7 +122,7 @@ double hass_functions_now_ns (const HassFunctions *s);
 gboolean hass_function_known (const HassFunctions *s, guint function,
                               guint device);
 /* Returns whether a GPU may be counted on: it has not failed, and is open or
-   predicted to be. */
+   predicted to be, and not long overdue. */
 gboolean hass_function_counts (const HassFunctions *s, guint device);
 
 /* Return when the GPUs, or the cores, would be done with what they hold and the

@@ -26,6 +26,10 @@
    has this many units for each core, and so much of it. Guesses: a larger part
    ends late if paces were wrong; a smaller one is asked for more often. */
 #define WAVES 4
+/* While a GPU has not shown its pace in each function, cores get what takes
+   them so long at once, in ns. A guess, as in cpu.c: more, and units are gone
+   that the GPU could do; less, and cores ask more often. */
+#define AHEAD_NS 2e6
 #define SHARE_PART 0.5
 
 /* Returns the place in the order of the function at a position. */
@@ -254,7 +258,7 @@ units_for_cores (HassAuto *s, const HassRound *round, gboolean force,
   guint place = place_of (f, lo);
   guint64 most = MIN (f->first[place + 1], hi) - lo;
   double each_ns = hass_function_core_ns (f, f->order[place]), late_ns = 0;
-  gboolean unknown = any_unknown (f);
+  gboolean unknown = any_unknown (f), ahead = unknown && isfinite (each_ns);
   if (!isfinite (each_ns))
     {
       double gpus_ns = hass_functions_gpus_ns (f, lo, hi);
@@ -275,6 +279,8 @@ units_for_cores (HassAuto *s, const HassRound *round, gboolean force,
   guint64 n = in_time (f, lo, hi, each_ns, late_ns);
   guint64 keep = kept (f, f->order[place], each_ns);
   guint64 part = unknown ? 0 : meet (f, lo, hi) - lo;
+  if (n > 0 && ahead)
+    n = MAX (n, (guint64)(AHEAD_NS * f->u->cores / MAX (each_ns, 1)));
   if (part >= WAVES * (guint64)f->u->cores)
     {
       s->why = "most of their part";

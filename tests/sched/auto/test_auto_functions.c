@@ -35,21 +35,27 @@ tasks_new (guint n, guint n_functions)
   return tasks;
 }
 
+/* A farm of two functions on cores and a GPU. The engine's clock does not begin
+   with the farm. */
+static MiniFarm *
+farm_on (const MiniDevice machine[2], const HassProfileRate *rates)
+{
+  MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_FUNCTION, HASS_COST_SIZED,
+                                  machine, 2, 1);
+  farm->now_ns = CLOCK_NS;
+  farm->env.function_profile = farm->env.profile = rates;
+  mini_farm_tell_functions (farm, "auto", 2);
+  return farm;
+}
+
 static MiniFarm *
 farm_new (const Mix *mix, const HassProfileRate *rates)
 {
   MiniDevice machine[] = { MINI_CPU (CORES, CORE_NS),
                            MINI_GPU (132, CORE_NS / mix->times, FIXED_NS) };
   machine[1].slower[1] = mix->slow * mix->times;
-  machine[1].tells_setup = TRUE;
-  MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_FUNCTION, HASS_COST_SIZED,
-                                  machine, 2, 1);
-  farm->env.function_profile = rates;
-  farm->now_ns = CLOCK_NS; /* the engine's clock does not begin with the farm */
-  farm->devices[1].opens_ns = farm->devices[1].said_ns = CLOCK_NS + 1e5;
-  farm->env.profile = rates;
-  mini_farm_tell_functions (farm, "auto", 2);
-  return farm;
+  machine[1].opens_ns = machine[1].said_ns = CLOCK_NS + 1e5;
+  return farm_on (machine, rates);
 }
 
 static double
@@ -158,6 +164,55 @@ surely_first (void)
   CU_ASSERT_EQUAL (r.devices[1].bundles, 2);
 }
 
+/* One that earlier runs have shown, and that was said to open, but never does:
+   cores wait for a moment, and then no longer. */
+static void
+never_opens (void)
+{
+  const Mix mix = { 300, 0.01, 64 };
+  MiniDevice machine[]
+      = { MINI_CPU (CORES, CORE_NS), MINI_GPU (132, CORE_NS / 300, FIXED_NS) };
+  HassProfileRate rates[4];
+  MiniRound r;
+  machine[1].opens_ns = INFINITY;
+  machine[1].said_ns = CLOCK_NS + 1e5;
+  for (guint i = 0; i < 4; i++)
+    rates[i]
+        = (HassProfileRate){ .work_per_ns = (i % 2 ? 300 : CORES) / CORE_NS,
+                             .runs = 9 };
+  MiniFarm *farm = farm_on (machine, rates);
+  run (farm, &mix, &r);
+  CU_ASSERT_TRUE (r.once && !r.hung);
+  CU_ASSERT_TRUE (r.summary.makespan_ns <= 2 * CORE_NS + cores_alone_ns (&mix));
+  mini_farm_free (farm);
+}
+
+static void
+count_notes (gpointer data, const char *format, ...)
+{
+  (void)format;
+  ++*(guint *)data;
+}
+
+/* While a GPU is being opened cores do not ask for each short task. */
+static void
+short_tasks (void)
+{
+  const Mix mix = { .n_tasks = 20000 };
+  guint notes = 0;
+  MiniDevice machine[]
+      = { MINI_CPU (CORES, 1e3), MINI_GPU (132, 10, FIXED_NS) };
+  MiniRound r;
+  machine[1].opens_ns = CLOCK_NS + 5e8;
+  MiniFarm *farm = farm_on (machine, NULL);
+  farm->env.note = count_notes;
+  farm->env.note_data = &notes;
+  run (farm, &mix, &r);
+  CU_ASSERT_TRUE (r.once && !r.hung);
+  CU_ASSERT_TRUE (notes < 200);
+  mini_farm_free (farm);
+}
+
 /* -- Any functions on any machine --------------------------------------- */
 
 static double
@@ -243,9 +298,10 @@ any (void)
   CU_ASSERT_EQUAL (rescued, 0);
 }
 
-HASS_TEST_SUITE (auto_functions,
-                 { "once paces are known auto is not slower than one device",
-                   two },
-                 { "a GPU that is surely first gets a function at once",
-                   surely_first },
-                 { "any functions on any machine are computed once", any })
+HASS_TEST_SUITE (
+    auto_functions,
+    { "once paces are known auto is not slower than one device", two },
+    { "a GPU that is surely first gets a function at once", surely_first },
+    { "cores do not wait for a GPU that never opens", never_opens },
+    { "short tasks are not asked for one by one", short_tasks },
+    { "any functions on any machine are computed once", any })
