@@ -17,13 +17,14 @@
 
 /* -- A strategy that writes down what it is told ------------------------- */
 
-static const double ranks[N_FUNCTIONS] = { 5, 1, 3 };
+static const double ranks[HASS_MOST_FUNCTIONS] = { 5, 1, 3 };
 
 static struct
 {
   guint n_functions;
   gboolean in_order;
-  guint64 units[2][N_FUNCTIONS]; /* by device, as completions say */
+  /* by device, as completions say */
+  guint64 units[2][HASS_MOST_FUNCTIONS];
 } seen;
 
 static gpointer

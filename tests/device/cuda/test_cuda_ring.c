@@ -53,6 +53,7 @@ begin (Rig *r, const FakePlan *plan, gint64 deadline_ns)
 static void
 end (Rig *r)
 {
+  fake_cudart_plan (&(FakePlan){ 0 }); /* whose hook looks at the rig */
   g_free (in);
   hass_memory_free (out);
   rig_clear (r);
