@@ -111,8 +111,8 @@ void hass_functions_granted (HassFunctions *s, const HassRound *round,
                              guint device, const HassGrant *grant);
 void hass_functions_observe (HassFunctions *s, const HassCompletion *done);
 
-/* Return the time of @units units of a function on a core, or as a bundle on a
-   GPU, in ns; INFINITY: unknown. */
+/* Return the time of one unit of a function on a core, and of @units units as a
+   bundle on a GPU, in ns; INFINITY: unknown. */
 double hass_function_core_ns (const HassFunctions *s, guint function);
 double hass_function_gpu_ns (const HassFunctions *s, guint function,
                              guint device, double units);

@@ -12,21 +12,23 @@
    2. once the work that has come, or is known to come, will take the open
       devices WORTH times as long as a start, and they have been what binds for
       1/SOON of one, or
-   3. if more work than that may come, or the time of what has come is unknown,
-   once the open ones have been what binds for as long as a start takes: then
-   all takes at most twice as long as it would have if the better choice had
-   been known (ski rental, Karlin et al. 1988, competitive snoopy caching). Each
-   of them judges for itself, so those that follow may be opened together.
+   3. if more work than that may come, or the time of what has come is
+      unknown, once the open ones have been what binds for as long as a start
+      takes: then all takes at most twice as long as it would have if the better
+      choice had been known (ski rental, Karlin et al. 1988, competitive snoopy
+      caching).
+   Each of them judges for itself, so those that follow may be opened together.
 
    Whether the open ones bind is seen in periods as long as a start. The first
-   one begins when a device has computed something. At its end the device is
-   opened if the open ones had something in flight for most of it (HassRest),
-   else the next period begins; so a stream that becomes heavy gets its second
-   device at most two periods later. What is in flight counts up to now, so a
-   bundle that is longer than a period counts in each one that it spans. If a
-   device shows or is lost, a new period begins: the mean over other devices
-   says nothing of these, and one that has come may suffice. A dataflow does not
-   know its devices' busy time, and they are taken to bind.
+   one begins when a device has computed something. The device is opened after
+   one (by rule 2 after a part of it) in which the open ones had something in
+   flight for most of the time (HassRest), else the next period begins; so a
+   stream that becomes heavy gets its second device at most two periods later.
+   What is in flight counts up to now, so a bundle that is longer than a period
+   counts in each one that it spans. If a device shows or is lost, a new period
+   begins: the mean over other devices says nothing of these, and one that has
+   come may suffice. A dataflow does not know its devices' busy time, and they
+   are taken to bind.
 
    Thread safety: the device's proxy thread, under the decision lock. */
 #include "proxy-private.h"

@@ -22,8 +22,8 @@
    - begin: order of a round; GPUs that cannot help
    - bundle, gpu: what a GPU gets
    - start, cpu: what cores get before GPUs are measured, and after
-   - functions: what devices get in rounds of several functions
-   (sched/functions)
+   - functions: what devices get in rounds of several functions, over
+     sched/functions
    - auto: this file: passes the engine's events to the modules
 
    The first five and fill serve any strategy.

@@ -26,11 +26,11 @@
    has this many units for each core, and so much of it. Guesses: a larger part
    ends late if paces were wrong; a smaller one is asked for more often. */
 #define WAVES 4
+#define SHARE_PART 0.5
 /* While a GPU has not shown its pace in each function, cores get what takes
    them so long at once, in ns. A guess, as in cpu.c: more, and units are gone
    that the GPU could do; less, and cores ask more often. */
 #define AHEAD_NS 2e6
-#define SHARE_PART 0.5
 
 /* Returns the place in the order of the function at a position. */
 static guint
