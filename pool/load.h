@@ -55,6 +55,11 @@ typedef enum
 #define HASS_LOAD_KIND(index) (1u << (8 + (index)))
 #define HASS_LOAD_KINDS 0xffff00u
 
+/* The function of a task, 0 to HASS_MOST_FUNCTIONS - 1, in the flags of its
+   load, where a function farm tells functions apart. */
+#define HASS_LOAD_FUNCTION(index) ((guint32)(index) << 24)
+#define HASS_LOAD_FUNCTIONS HASS_LOAD_FUNCTION (7)
+
 /**
  * HassLoad: an item of work, as a generator emits it.
  * @input: host memory [@input_bytes] or NULL. Owned by the user; it must stay

@@ -94,6 +94,7 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost,
   round->farm = farm;
   round->cost = cost;
   round->n_units = n;
+  round->n_functions = 0;
   round->divisible = FALSE;
   if (round->ready)
     round->span.n = 0;
@@ -112,7 +113,7 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost,
   for (guint i = 0; i < round->counter_of[round->n_devices]; i++)
     {
       hass_counter_reset (&round->counters[i]);
-      if (round->n_functions > 1)
+      if (round->most_functions > 1)
         hass_counter_reset_functions (&round->counters[i]);
     }
 }
@@ -198,7 +199,10 @@ hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
   if (round->ready)
     atomic_store_explicit (&round->room, 0, memory_order_relaxed);
   else if (farm == HASS_FARM_FUNCTION && span->n > 0)
-    order_tasks (round);
+    {
+      hass_round_note_functions (round);
+      order_tasks (round);
+    }
 }
 
 /* Begins a round whose units are the blocks of the divisible loads of a span,

@@ -89,6 +89,10 @@ HassProgress hass_round_progress (const HassRound *round, guint device);
 /* Returns: which of the farm's functions the unit at @position calls, from 0
    to HassStrategyEnv.n_functions - 1; 0 where functions are not told apart. */
 guint hass_round_function (const HassRound *round, guint64 position);
+/* Returns: a number that the functions of all units of the round are below, at
+   most HassStrategyEnv.n_functions: 1 where all call the first function that
+   the farm had; 0 where functions are not told apart, and in an open round. */
+guint hass_round_functions (const HassRound *round);
 
 /**
  * hass_round_order_by_work:

@@ -131,11 +131,10 @@ struct _HassRound
   guint n_devices;
   HassFarmKind farm;
   HassCostClass cost;
-  /* Function farm: returns the function of a load, below n_functions, which is
-     at most HASS_MOST_FUNCTIONS; functions are not told apart where it is 0. */
-  guint (*function_of) (const HassLoad *load, gconstpointer data);
-  gconstpointer function_data;
-  guint n_functions;
+  /* Function farm that tells functions apart: all functions of this round's
+     units (HASS_LOAD_FUNCTION) are below n_functions, which is at most
+     most_functions, a constant of the farm; 0 elsewhere, and in open rounds. */
+  guint n_functions, most_functions;
   /* the loads; of an open round, its cells, and n is 0 until it has ended */
   HassSpan span;
   /* [n_units] sequence number of each load; NULL: seq_base + its index */
@@ -242,6 +241,7 @@ guint32 hass_round_load_index (const HassRound *round, guint32 position);
 const HassLoad *hass_round_load (const HassRound *round, guint32 position);
 double hass_round_work_taken (const HassRound *round, HassExtent extent);
 gsize hass_round_bytes (const HassRound *round, HassExtent extent);
+void hass_round_note_functions (HassRound *round);
 double hass_round_true_cost (const HassRound *round, guint32 position);
 double hass_round_known_cost (const HassRound *round, guint32 unit);
 gboolean hass_round_counts_units (const HassRound *round);

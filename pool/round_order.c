@@ -170,10 +170,17 @@ hass_round_function_progress (const HassRound *round, guint device,
 guint
 hass_round_function (const HassRound *round, guint64 position)
 {
-  if (round->n_functions < 2 || round->ready || position >= round->n_units)
+  if (round->n_functions < 2 || position >= round->n_units)
     return 0;
-  return round->function_of (hass_round_load (round, (guint32)position),
-                             round->function_data);
+  return (hass_round_load (round, (guint32)position)->flags
+          & HASS_LOAD_FUNCTIONS)
+         / HASS_LOAD_FUNCTION (1);
+}
+
+guint
+hass_round_functions (const HassRound *round)
+{
+  return round->n_functions;
 }
 
 /* -- Order and shares --------------------------------------------------- */
@@ -268,7 +275,7 @@ hass_round_order_by_function (HassRound *round, const double *rank)
 {
   guint n = round->n_functions, next = 0;
   gboolean placed[HASS_MOST_FUNCTIONS] = { FALSE };
-  if (n < 2 || round->ready)
+  if (n < 2)
     return;
   HassExtent e = seize (round);
   need_order (round);

@@ -85,6 +85,19 @@ hass_round_load_index (const HassRound *round, guint32 position)
   return round->divisible ? load_of (&round->division, unit) : unit;
 }
 
+/* Notes a number that the functions of all tasks of a new round are below. */
+void
+hass_round_note_functions (HassRound *round)
+{
+  guint32 most = 0;
+  if (round->most_functions < 2)
+    return;
+  for (guint32 i = 0; i < round->n_units; i++)
+    most = MAX (most,
+                hass_span_load (&round->span, i)->flags & HASS_LOAD_FUNCTIONS);
+  round->n_functions = most / HASS_LOAD_FUNCTION (1) + 1;
+}
+
 /* Fills in @block for the @count elements from @first on of a divisible load
    with sequence number @seq, with halos of up to @halo elements. */
 void

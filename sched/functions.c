@@ -26,7 +26,7 @@ hass_functions_init (HassFunctions *s, const HassUnits *u,
     return;
   s->n = n;
   for (guint k = 0; k < n; k++)
-    s->work[k] = 1;
+    s->work[k] = s->elements[k] = 1;
   s->paces = g_new0 (HassFunctionPace, n * u->n);
   s->seats = g_new0 (HassFunctionSeat, u->n);
 }
@@ -108,6 +108,21 @@ hass_function_gpu_ns (const HassFunctions *s, guint function, guint device,
   return p->fit.seen > 0 ? hass_fit_ns (&p->fit, work) : INFINITY;
 }
 
+double
+hass_function_each_ns (const HassFunctions *s, guint function, guint device)
+{
+  return hass_function_gpu_ns (s, function, device, 2)
+         - hass_function_gpu_ns (s, function, device, 1);
+}
+
+double
+hass_function_fill (const HassFunctions *s, guint function, guint device)
+{
+  const HassDeviceTraits *t = &s->u->devices[device];
+  double elements = s->elements[function];
+  return elements > 1 ? t->width / elements : MAX (t->cores, 1);
+}
+
 gboolean
 hass_function_counts (const HassFunctions *s, guint device)
 {
@@ -137,8 +152,7 @@ suits_gpus (const HassFunctions *s, guint function)
   double core_ns = hass_function_core_ns (s, function), ns = INFINITY;
   for (guint d = 0; d < s->u->n; d++)
     if (d != s->u->cpu && hass_function_known (s, function, d))
-      ns = MIN (ns, hass_function_gpu_ns (s, function, d, 2)
-                        - hass_function_gpu_ns (s, function, d, 1));
+      ns = MIN (ns, hass_function_each_ns (s, function, d));
   return (isfinite (core_ns) ? core_ns : s->work[function]) / MAX (ns, 1e-3);
 }
 
@@ -171,6 +185,7 @@ look (HassFunctions *s, const HassRound *round)
       end = end_of (round, at, hi);
       there[k] = TRUE;
       s->work[k] = hass_round_work (round, at, end - at) / (double)(end - at);
+      s->elements[k] = (double)hass_round_elements (round, at + (end - at) / 2);
       s->first[n] = at;
       s->order[n++] = k;
     }
@@ -199,8 +214,8 @@ gboolean
 hass_functions_begin (HassFunctions *s, HassRound *round)
 {
   guint64 front = hass_round_front (round);
-  s->used = s->n > 1 && hass_round_back (round) > front
-            && hass_units_first_parallel (round) == front;
+  s->several |= s->n > 1 && hass_round_functions (round) > 1;
+  s->used = s->several && hass_round_back (round) > front;
   if (!s->used)
     return FALSE;
   s->begin_ns = hass_round_begin_ns (round);
@@ -276,8 +291,13 @@ hass_functions_observe (HassFunctions *s, const HassCompletion *done)
   if (done->failed || !(done->work > 0))
     return;
   const HassProfileRate *before = told (s, k, done->device);
-  hass_fit_add (&p->fit, done->work, ns,
-                MAX (s->u->devices[done->device].latency_ns, FIXED_NS));
+  double filled = done->units / hass_function_fill (s, k, done->device);
+  double fixed_ns = MAX (s->u->devices[done->device].latency_ns, FIXED_NS);
+  double kernel_ns = done->kernel_busy_ns > 0 ? done->kernel_busy_ns
+                                              : MAX (ns - fixed_ns, 0);
+  if (p->fit.seen == 0)
+    fixed_ns += kernel_ns * (1 - MIN (filled, 1));
+  hass_fit_add (&p->fit, done->work, ns, fixed_ns);
   p->told_ns += before ? told_ns (before, done->work) : 0;
   p->took_ns += ns;
 }

@@ -26,8 +26,11 @@
    have computed nothing a unit is taken to take as long as in other rounds
    (start.c), in the function that the GPUs do fastest.
 
-   Not for rounds with simple tasks (parallelism 1), of which a GPU computes one
-   on each multiprocessor.
+   5. Bundles that do not fill a GPU. What a kernel takes then does not depend
+   on the number of units, be they simple tasks (parallelism 1), of which a GPU
+   computes one on each multiprocessor, or parallel ones of few threads: until
+   bundles of several sizes have shown it, that part of a bundle's time is taken
+   to be fixed.
 
    A decision costs O(functions * devices + log units).
 
@@ -76,11 +79,13 @@ typedef struct
  * @seats: [n_devices].
  * @order: [@n] the functions as they lie in the round. @first: [@n + 1] at
  *   which position each of them begins, and the end of the last one.
- * @work: [@n] mean work of a unit.
+ * @work: [@n] mean work of a unit. @elements: [@n] its parallelism.
  * @held: [@n] units that cores hold.
  * @n_known: number of known paces when the order was made.
  * @begin_ns: when the round began.
- * @used: the round is one of this module.
+ * @several: a round has had several functions. @used: the round is one of this
+ *   module, as is each after the first with several functions, unless all of
+ *   its units are for some devices alone.
  */
 typedef struct
 {
@@ -91,10 +96,10 @@ typedef struct
   HassFunctionSeat *seats;
   guint order[HASS_MOST_FUNCTIONS];
   guint64 first[HASS_MOST_FUNCTIONS + 1];
-  double work[HASS_MOST_FUNCTIONS];
+  double work[HASS_MOST_FUNCTIONS], elements[HASS_MOST_FUNCTIONS];
   gint64 held[HASS_MOST_FUNCTIONS];
   gint64 begin_ns;
-  gboolean used;
+  gboolean several, used;
 } HassFunctions;
 
 void hass_functions_init (HassFunctions *s, const HassUnits *u,
@@ -116,6 +121,12 @@ void hass_functions_observe (HassFunctions *s, const HassCompletion *done);
 double hass_function_core_ns (const HassFunctions *s, guint function);
 double hass_function_gpu_ns (const HassFunctions *s, guint function,
                              guint device, double units);
+/* Returns what each further unit of a bundle takes a GPU, in ns. */
+double hass_function_each_ns (const HassFunctions *s, guint function,
+                              guint device);
+/* Returns how many units of a function fill a GPU; 0: unknown. */
+double hass_function_fill (const HassFunctions *s, guint function,
+                           guint device);
 /* Returns the time of the last completion, or of the round's begin. */
 double hass_functions_now_ns (const HassFunctions *s);
 /* Returns whether a device's pace in a function is known. */

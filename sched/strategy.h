@@ -93,7 +93,9 @@ typedef void (*HassNoteFunc) (gpointer data, const char *format, ...)
  *   unknown. A GPU is filled by (width / @element_threads) elements.
  * @n_classes, @classes: pipelines: [@n_classes] the stages; else 0 and NULL.
  * @n_functions: number of functions of a function farm that are told apart, see
- *   hass_round_function(); 0: they are not.
+ *   hass_round_function(): HASS_MOST_FUNCTIONS where a generator may emit tasks
+ *   of further ones; 0: they are not. hass_round_functions() says how many a
+ *   round has.
  * @function_profile: [@n_functions * @n_devices] as @profile, of function f on
  *   device d at f * @n_devices + d; NULL where @profile is.
  */

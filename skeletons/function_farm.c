@@ -129,48 +129,37 @@ gpu_function_index (const HassLoad *load)
   return ((const HassTask *)load->tag)->gpu_function;
 }
 
-/* The functions of the tasks that are known at the beginning: the first task of
-   each. None if they are too many to be told apart. */
+/* The functions of the tasks so far: the first task of each. What is simple (a
+   parallelism of 1) is another function than what is not, for it takes a GPU
+   another time. */
 typedef struct
 {
   guint n;
-  const HassTask *of[HASS_MOST_FUNCTIONS];
+  HassTask of[HASS_MOST_FUNCTIONS];
 } Functions;
 
-static gboolean
+static inline gboolean
 calls_the_same (const HassTask *a, const HassTask *b)
 {
   return a->cpu == b->cpu && a->gpu == b->gpu
-         && a->gpu_function == b->gpu_function && a->workers == b->workers;
+         && a->gpu_function == b->gpu_function && a->workers == b->workers
+         && (a->parallelism > 1) == (b->parallelism > 1);
 }
 
-/* Returns: the function of a task; of one that was emitted, and calls none of
-   them, the first. */
+/* Returns: the function of a task. If there are too many to be told apart, the
+   last one stands for all others. */
 static guint
-function_of_task (const HassLoad *load, gconstpointer data)
+function_of_task (const HassLoad *load, gpointer data)
 {
-  const Functions *functions = data;
+  Functions *functions = data;
+  const HassTask *task = load->tag;
   for (guint i = 0; i < functions->n; i++)
-    if (calls_the_same (load->tag, functions->of[i]))
+    if (calls_the_same (task, &functions->of[i]))
       return i;
-  return 0;
-}
-
-static Functions
-functions_of (const HassFunctionFarm *f)
-{
-  Functions functions = { 0 };
-  for (gsize i = 0; i < f->n_tasks; i++)
-    {
-      guint k = 0;
-      while (k < functions.n && !calls_the_same (&f->tasks[i], functions.of[k]))
-        k++;
-      if (k == HASS_MOST_FUNCTIONS)
-        return (Functions){ 0 };
-      if (k == functions.n)
-        functions.of[functions.n++] = &f->tasks[i];
-    }
-  return functions;
+  if (functions->n == HASS_MOST_FUNCTIONS)
+    return HASS_MOST_FUNCTIONS - 1;
+  functions->of[functions->n] = *task;
+  return functions->n++;
 }
 
 /* Returns: whether tasks of the farm may run on devices of this kind: a known
@@ -201,9 +190,10 @@ release_task (const HassLoad *load, gboolean committed, gpointer data)
 }
 
 /* Returns (transfer full): the loads of the known tasks; NULL with an error if
-   there are no tasks, or one without functions. */
+   there are no tasks, or one without functions. @functions: gets what they
+   call. */
 static HassLoad *
-read_tasks (const HassFunctionFarm *f, GError **error)
+read_tasks (const HassFunctionFarm *f, Functions *functions, GError **error)
 {
   const char *name = f->name ? f->name : "farm";
   if (f->n_tasks > 0 && !f->tasks)
@@ -216,6 +206,8 @@ read_tasks (const HassFunctionFarm *f, GError **error)
   for (gsize i = 0; i < f->n_tasks; i++)
     {
       load_of (&f->tasks[i], &loads[i]);
+      loads[i].flags
+          |= HASS_LOAD_FUNCTION (function_of_task (&loads[i], functions));
       if (!(loads[i].flags & HASS_LOAD_CPU) || f->tasks[i].cpu)
         continue;
       g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
@@ -239,42 +231,43 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                          HASS_SIZE_UP_TO (HassFunctionFarm, n_tasks), given,
                          "HassFunctionFarm", error))
     return hass_farm_end (FALSE, report, NULL, HASS_FARM_FUNCTION);
-  g_autofree HassLoad *loads = read_tasks (&f, error);
+  Functions functions = { 0 };
+  g_autofree HassLoad *loads = read_tasks (&f, &functions, error);
   if (!loads)
     return hass_farm_end (FALSE, report, f.name, HASS_FARM_FUNCTION);
-  const Functions functions = functions_of (&f);
-  HassFarm farm = { .name = f.name,
-                    .kind = HASS_FARM_FUNCTION,
-                    .cost = HASS_COST_SIZED,
-                    .user_data = f.user_data,
-                    .generate = f.generate,
-                    .loads = loads,
-                    .n_loads = f.n_tasks,
-                    .tag_bytes = sizeof (HassTask),
-                    .cpu_worker = call_task,
-                    .cpu_worker_data = &f,
-                    .gpu_worker_of = may_use_gpus (&f) ? gpu_function : NULL,
-                    .gpu_kind = HASS_GPU_KIND,
-                    .worker_of = function_of,
-                    .may_use = may_use,
-                    .priority_of = priority_of,
-                    .gpu_function_of = gpu_function_index,
-                    .function_of = function_of_task,
-                    .function_data = &functions,
-                    .n_functions = functions.n,
-                    .collect = f.collect,
-                    .order = f.order,
-                    .reduce = f.reduce,
-                    .reduce_init = f.reduce_init,
-                    .reduce_clear = f.reduce_clear,
-                    .accumulator = f.accumulator,
-                    .accumulator_bytes = f.accumulator_bytes,
-                    .release = f.release ? release_task : NULL,
-                    .release_data = &f,
-                    .constants = f.constants,
-                    .n_constants = f.n_constants,
-                    .run = &f.run,
-                    .called_ns = called_ns };
+  HassFarm farm
+      = { .name = f.name,
+          .kind = HASS_FARM_FUNCTION,
+          .cost = HASS_COST_SIZED,
+          .user_data = f.user_data,
+          .generate = f.generate,
+          .loads = loads,
+          .n_loads = f.n_tasks,
+          .tag_bytes = sizeof (HassTask),
+          .cpu_worker = call_task,
+          .cpu_worker_data = &f,
+          .gpu_worker_of = may_use_gpus (&f) ? gpu_function : NULL,
+          .gpu_kind = HASS_GPU_KIND,
+          .worker_of = function_of,
+          .may_use = may_use,
+          .priority_of = priority_of,
+          .gpu_function_of = gpu_function_index,
+          .function_of = function_of_task,
+          .function_data = &functions,
+          .n_functions = f.generate ? HASS_MOST_FUNCTIONS : functions.n,
+          .collect = f.collect,
+          .order = f.order,
+          .reduce = f.reduce,
+          .reduce_init = f.reduce_init,
+          .reduce_clear = f.reduce_clear,
+          .accumulator = f.accumulator,
+          .accumulator_bytes = f.accumulator_bytes,
+          .release = f.release ? release_task : NULL,
+          .release_data = &f,
+          .constants = f.constants,
+          .n_constants = f.n_constants,
+          .run = &f.run,
+          .called_ns = called_ns };
   hass_farm_limits (&farm, f.pool_tasks, 0, f.round_tasks, f.window_tasks);
   gboolean ok = hass_farm_run (&farm, "hass_function_farm", f.window_tasks,
                                report, error);

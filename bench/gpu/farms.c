@@ -259,30 +259,58 @@ take_token_task (const HassTask *task, HassWorker *worker, gpointer user_data,
   return TRUE;
 }
 
+/* The GPU workers of the tasks of a farm, in turn. */
+static HassGpuWorkerFunc
+token_worker (UnitKind kind, gsize i)
+{
+  gboolean slow = kind != UNIT_TASK && i % 2;
+  if (kind == UNIT_SIMPLE)
+    return slow ? worker_token_blocks_slow : worker_token_blocks;
+  return slow ? worker_token_steps_slow : worker_token_steps;
+}
+
+/* What the callbacks of a farm get: the steps, and what its generator emits. */
+typedef struct
+{
+  TokenSteps steps[2];
+  const HassTask *tasks;
+  gsize n;
+} TokenTasks;
+
+static gboolean
+emit_tasks (HassEmitter *emitter, gpointer user_data, GError **error)
+{
+  const TokenTasks *t = user_data;
+  (void)error;
+  for (gsize i = 0; i < t->n; i++)
+    if (!hass_emitter_emit_task (emitter, &t->tasks[i]))
+      return FALSE;
+  return TRUE;
+}
+
 static FarmResult
 farm_token_tasks (const FarmSettings *settings, UnitKind kind,
-                  const TokenSteps *steps, gsize n, const guint8 *inputs,
+                  const TokenSteps steps[2], gsize n, const guint8 *inputs,
                   guint8 *results)
 {
   gsize bytes = steps->n_words * sizeof (guint32), out = bytes / WORDS_SUMMED;
   HassTask *tasks = g_new0 (HassTask, n);
+  TokenTasks all = { { steps[0], steps[1] }, tasks, n };
   for (gsize i = 0; i < n; i++)
-    {
-      HassGpuWorkerFunc gpu = kind == UNIT_MIXED && i % 2
-                                  ? worker_token_steps_slow
-                                  : worker_token_steps;
-      tasks[i] = (HassTask){ .cpu = settings->cpu ? take_token_task : NULL,
-                             .gpu = settings->n_gpus > 0 ? gpu : NULL,
-                             .input = inputs + i * bytes,
-                             .input_bytes = bytes,
-                             .output = results + i * out,
-                             .output_bytes = out,
-                             .parallelism = steps->n_words };
-    }
+    tasks[i]
+        = (HassTask){ .cpu = settings->cpu ? take_token_task : NULL,
+                      .gpu
+                      = settings->n_gpus > 0 ? token_worker (kind, i) : NULL,
+                      .input = inputs + i * bytes,
+                      .input_bytes = bytes,
+                      .output = results + i * out,
+                      .output_bytes = out,
+                      .parallelism = kind == UNIT_SIMPLE ? 1 : steps->n_words };
   HassFunctionFarm farm = HASS_FUNCTION_FARM_INIT;
-  farm.user_data = (gpointer)steps;
-  farm.tasks = tasks;
-  farm.n_tasks = n;
+  farm.user_data = &all;
+  farm.tasks = kind == UNIT_EMITTED ? NULL : tasks;
+  farm.n_tasks = kind == UNIT_EMITTED ? 0 : n;
+  farm.generate = kind == UNIT_EMITTED ? emit_tasks : NULL;
   FarmResult result = run_tasks (settings, &farm);
   g_free (tasks);
   return result;

@@ -55,13 +55,17 @@ FarmResult farm_steps (const FarmSettings *settings, const Steps *steps,
 
 /* What a token is: a load of a combine farm, one of an indivisible farm, which
    one thread block of a GPU computes, or a task of a function farm. UNIT_MIXED:
-   tasks with two workers for the GPU in turn, of which the second is slow. */
+   tasks with two workers for the GPU in turn, of which the second is slow;
+   UNIT_EMITTED: the same from a generator; UNIT_SIMPLE: the same of a
+   parallelism of 1, which one thread block computes. */
 typedef enum
 {
   UNIT_COMBINE,
   UNIT_INDIVISIBLE,
   UNIT_TASK,
   UNIT_MIXED,
+  UNIT_EMITTED,
+  UNIT_SIMPLE,
   N_UNIT_KINDS
 } UnitKind;
 

@@ -4,8 +4,9 @@
 
    DESIGN. A farm takes TokenSteps; a unit is a load or a task. A cell of the
    table is a ratio, the units per second of one GPU over those of one core, and
-   a number of units. In a farm of mixed tasks every other one takes a GPU twice
-   as long as a core, so that no device suits all.
+   a number of units. In a farm of mixed tasks (the last three kinds) every
+   other one takes a GPU twice as long as a core, so that no device suits all;
+   of simple tasks (parallelism 1) it takes a thread block four times as long.
    1. This process finds how many steps take a core the wanted time.
    2. For each ratio a process finds how many steps make the GPU as fast.
    3. Each measurement is a process of its own with an empty profile. Its first
@@ -22,12 +23,20 @@
 
 #define LATER_RUNS 15
 #define CALIBRATED_UNITS 64
-#define SLOW_RATIO 0.5 /* of a task that does not suit a GPU */
 #define MOST_ROUNDS 15
 #define ROUNDS_OF_ALL 3
 
 static const char *const kinds[N_UNIT_KINDS]
-    = { "combine", "indivisible", "tasks", "mixed" };
+    = { "combine", "indivisible", "tasks", "mixed", "emitted", "simple" };
+/* Of what a GPU is calibrated with. */
+static const guint plain[N_UNIT_KINDS]
+    = { UNIT_COMBINE, UNIT_INDIVISIBLE, UNIT_TASK,
+        UNIT_TASK,    UNIT_TASK,        UNIT_INDIVISIBLE };
+
+/* How many times as long as a core a GPU takes for a unit that does not suit
+   it, if it computes so many at once as in its calibration. */
+static const double slow[N_UNIT_KINDS]
+    = { 0, 0, 0, 2, 2, 4. / CALIBRATED_UNITS };
 
 /* What a process does. @opened: a farm before has opened the GPUs.
    @slow_steps: of a GPU for mixed tasks. @unit_s > 0: calibrates so that one
@@ -286,9 +295,9 @@ few_units_main (const GpuBenchOptions *options)
       one.n = CALIBRATED_UNITS;
       one.n_gpus = 1;
       one.unit_s = core_s / wanted;
-      one.kind = spec.kind == UNIT_MIXED ? UNIT_TASK : spec.kind;
+      one.kind = plain[spec.kind];
       spec.gpu_steps = in_process (&one).gpu_steps;
-      spec.slow_steps = (guint)(spec.gpu_steps * (wanted / SLOW_RATIO));
+      spec.slow_steps = (guint)(spec.gpu_steps * (wanted * slow[spec.kind]));
       for (guint k = 0; k < (only_n ? 1 : G_N_ELEMENTS (units)); k++)
         {
           spec.n = only_n ? only_n : units[k];

@@ -216,12 +216,27 @@ worker_token_steps_slow (const HassBundle *b, HassGpuStream *s, gpointer data,
                              error);
 }
 
+static gboolean
+launch_token_blocks (const HassBundle *b, HassGpuStream *s,
+                     const TokenSteps *steps, GError **error)
+{
+  token_blocks_kernel<<<(unsigned)b->n_blocks, THREADS, 0,
+                        hass_cuda_stream (s)>>> (hass_view (b), *steps);
+  return hass_cuda_check (cudaGetLastError (), "blocks of steps", error);
+}
+
 extern "C" gboolean
 worker_token_blocks (const HassBundle *b, HassGpuStream *s, gpointer data,
                      GError **error)
 {
-  const TokenSteps *steps = static_cast<const TokenSteps *> (data);
-  token_blocks_kernel<<<(unsigned)b->n_blocks, THREADS, 0,
-                        hass_cuda_stream (s)>>> (hass_view (b), *steps);
-  return hass_cuda_check (cudaGetLastError (), "blocks of steps", error);
+  return launch_token_blocks (b, s, static_cast<const TokenSteps *> (data),
+                              error);
+}
+
+extern "C" gboolean
+worker_token_blocks_slow (const HassBundle *b, HassGpuStream *s, gpointer data,
+                          GError **error)
+{
+  return launch_token_blocks (b, s, static_cast<const TokenSteps *> (data) + 1,
+                              error);
 }

@@ -25,12 +25,13 @@ WORKER (worker_pause);
 /* Steps, see below; the sum into a guint64 accumulator. */
 WORKER (worker_steps);
 
-/* TokenSteps, see below, of each token. worker_token_steps_slow: the second of
-   an array of two. */
+/* TokenSteps, see below, of each token. _slow: the second of an array of
+   two. */
 WORKER (worker_token_steps);
 WORKER (worker_token_steps_slow);
 /* The same, one thread block a token. */
 WORKER (worker_token_blocks);
+WORKER (worker_token_blocks_slow);
 
 /* The same kernels as worker_pause, one after another, each waited for with
    an event that lets the thread sleep; on device 0. */

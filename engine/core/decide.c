@@ -283,7 +283,7 @@ hass_decide_report_cpu (HassJob *job, HassSlot *slot)
   seat->reported = now;
   seat->reported_bytes = bytes;
   seat->reported_ns = t;
-  if (round->n_functions > 1 && !round->ready)
+  if (round->n_functions > 1)
     report_functions (job, slot, done);
   else
     hass_decide_completed (job, slot, &done);

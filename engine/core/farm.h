@@ -46,10 +46,12 @@ typedef struct
   gint64 (*priority_of) (const HassLoad *load);
   /* function farm: a number for a task's GPU function; or NULL */
   guint32 (*gpu_function_of) (const HassLoad *load);
-  /* function farm: which of its functions a load calls; or NULL and 0 */
-  guint (*function_of) (const HassLoad *load, gconstpointer data);
-  gconstpointer function_data;
-  guint n_functions; /* up to HASS_MOST_FUNCTIONS */
+  /* function farm: which of its functions the task of a load calls; called by
+     the thread that emits, where n_functions > 1; or NULL. Loads that are known
+     at the beginning have it in their flags (HASS_LOAD_FUNCTION). */
+  guint (*function_of) (const HassLoad *load, gpointer data);
+  gpointer function_data;
+  guint n_functions; /* how many may come, up to HASS_MOST_FUNCTIONS */
   HassGpuResultFunc gpu_result;
   gsize gpu_record_bytes;
   double gpu_records_per_element;

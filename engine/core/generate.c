@@ -150,6 +150,9 @@ hass_engine_emit_task (HassEmitter *emitter, HassLoad *load)
   if (!may_emit (emitter, HASS_EMITS_TASKS, "hass_emitter_emit_task"))
     return FALSE;
   HassJob *job = emitter->job;
+  if (job->env.n_functions > 1)
+    load->flags |= HASS_LOAD_FUNCTION (
+        job->farm->function_of (load, job->farm->function_data));
   load->tag = memcpy (hass_copy_new (job, &emitter->copier), load->tag,
                       job->farm->tag_bytes);
   load->flags |= HASS_LOAD_COPIED;

@@ -72,9 +72,7 @@ new_slot (HassJob *job, HassReadySet *ready)
 {
   HassSlot *slot = g_aligned_alloc0 (1, sizeof *slot, HASS_CACHE_LINE);
   hass_round_init (&slot->round, job->n_devices, job->devices);
-  slot->round.function_of = job->farm->function_of;
-  slot->round.function_data = job->farm->function_data;
-  slot->round.n_functions = job->env.n_functions;
+  slot->round.most_functions = job->env.n_functions;
   slot->seats = g_new0 (HassSeat, MAX (job->n_devices, 1));
   if (ready)
     hass_round_init_open (&slot->round, ready, HASS_OPEN_UNITS);

@@ -365,6 +365,22 @@ sample_all (const HassSamplers *s, const HassSampled *devices,
   return work;
 }
 
+/* Returns: how many functions the farm has called. */
+static guint
+n_called (const HassSamplers *s)
+{
+  guint n = 0;
+  for (guint f = 0; s->functions && f < s->env->n_functions; f++)
+    {
+      double work = 0;
+      for (guint d = 0; s->functions[f] && d < s->env->n_devices; d++)
+        work += s->functions[f]->each[d].warm_up.work
+                + s->functions[f]->each[d].rest.work;
+      n += work > 0;
+    }
+  return n;
+}
+
 /* Stores the rates that the farm has shown of its devices, in the file or, if
    it was short, in this process. The farm has ended without an error after
    @run_ns. */
@@ -379,8 +395,8 @@ hass_samplers_store (HassSamplers *s, const HassSampled *devices, gint64 run_ns)
         hass_stage_samplers_store (s->stages, devices, run_ns, within_s);
       return;
     }
-  guint n = s->env->n_devices, most = s->functions ? s->env->n_functions : 0;
-  guint n_parts = 0;
+  guint n = s->env->n_devices, n_parts = 0;
+  guint most = n_called (s) > 1 ? s->env->n_functions : 0;
   if (is_short && n == 1)
     return;
   g_autofree HassProfileSample *samples

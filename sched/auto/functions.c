@@ -67,7 +67,7 @@ meet (const HassFunctions *f, guint64 front, guint64 back)
 static guint64
 tries (const HassFunctions *f, guint function, guint device, guint64 units)
 {
-  double fill = hass_units_fill (f->u, device) / FILLED;
+  double fill = hass_function_fill (f, function, device) / FILLED;
   if (hass_function_known (f, function, device)
       || f->paces[function * f->u->n + device].trying)
     return 0;
@@ -105,7 +105,7 @@ bundle (const HassFunctions *f, guint function, guint device, guint64 units)
 {
   const HassFunctionPace *p = &f->paces[function * f->u->n + device];
   double one_ns = hass_function_gpu_ns (f, function, device, 1);
-  double each_ns = hass_function_gpu_ns (f, function, device, 2) - one_ns;
+  double each_ns = hass_function_each_ns (f, function, device);
   double least = FIXED_TIMES * (one_ns - each_ns) / MAX (each_ns, 1);
   guint64 part = units / n_gpus (f, function);
   guint64 n = MAX ((part + 1) / 2, (guint64)MIN (least, (double)part));
@@ -178,8 +178,7 @@ fastest_ns (const HassFunctions *f, double *times)
   for (guint d = 0; d < f->u->n; d++)
     for (guint k = 0; k < f->n; k++)
       {
-        double ns = hass_function_gpu_ns (f, k, d, 2)
-                    - hass_function_gpu_ns (f, k, d, 1);
+        double ns = hass_function_each_ns (f, k, d);
         if (!hass_function_counts (f, d) || !(ns < least))
           continue;
         least = ns;

@@ -220,6 +220,7 @@ mini_grant_gpu (MiniRun *run, guint device, HassGrant *grant, MiniGrant *log)
       return;
     }
   double work = MAX (mini_work_of (run, device, e), gpu->fill_work);
+  work *= MAX (1, (double)gpu->fill_units / e.n);
   double copy_ns = work * gpu->copy_ns_per_work;
   double kernel_ns = work * gpu->ns_per_work * run->farm->kernels;
   MiniLane *lane = &run->lanes[run->round->counter_of[device]];

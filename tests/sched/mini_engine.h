@@ -39,6 +39,7 @@
  * @ns_per_work: of one core, or of a whole GPU.
  * @latency_ns: of each bundle.
  * @fill_work: a bundle with less work takes as long as one with so much.
+ * @fill_units: a bundle of fewer units takes as long as one of so many.
  * @width: what its traits say; 0: fill_work.
  * @max_units: a bundle holds no more; 0: no limit.
  * @fails: chance that a bundle fails and is given back.
@@ -62,6 +63,7 @@ typedef struct
   double ns_per_work;
   double latency_ns;
   double fill_work;
+  guint32 fill_units;
   guint64 width;
   guint64 max_units;
   double fails;

@@ -14,18 +14,10 @@ mini_farm_restart (MiniFarm *farm, const char *spec)
     g_error ("%s: %s", spec, error->message);
 }
 
-static guint
-function_of (const HassLoad *load, gconstpointer data)
-{
-  (void)data;
-  return GPOINTER_TO_UINT (load->tag);
-}
-
 void
 mini_farm_tell_functions (MiniFarm *farm, const char *spec, guint n)
 {
-  farm->env.n_functions = farm->round->n_functions = n;
-  farm->round->function_of = function_of;
+  farm->env.n_functions = farm->round->most_functions = n;
   mini_farm_restart (farm, spec);
 }
 

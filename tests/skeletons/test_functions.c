@@ -21,7 +21,8 @@ static const double ranks[HASS_MOST_FUNCTIONS] = { 5, 1, 3 };
 
 static struct
 {
-  guint n_functions;
+  guint n_functions; /* as the farm says */
+  guint in_round;    /* as the last round says */
   gboolean in_order;
   /* by device, as completions say */
   guint64 units[2][HASS_MOST_FUNCTIONS];
@@ -41,6 +42,7 @@ begin_round (gpointer self, HassRound *round)
 {
   (void)self;
   seen.in_order = TRUE;
+  seen.in_round = hass_round_functions (round);
   hass_round_order_by_function (round, ranks);
   for (guint64 i = hass_round_front (round) + 1; i < hass_round_back (round);
        i++)
@@ -55,7 +57,7 @@ grant (gpointer self, HassRound *round, guint device, gboolean force,
 {
   (void)self;
   grant->source = device == 0 ? HASS_FROM_FRONT : HASS_FROM_BACK;
-  grant->units = device == 0 ? 3 : 2;
+  grant->units = 1;
   guint front = hass_round_function (round, hass_round_front (round));
   return device == 0 && front != CORES_FUNCTION && !force ? HASS_WAIT
                                                           : HASS_TAKE;
@@ -110,11 +112,27 @@ kernel (const HassBundle *bundle, gpointer data)
 
 STAND_IN_WORKER (gpu, kernel)
 
-/* Runs tasks of these functions in turn, live beside a device or in virtual
-   time. */
-static void
-run (const HassTask *functions, guint n_functions, gboolean live)
+static gboolean
+emit_tasks (HassEmitter *emitter, gpointer tasks, GError **error)
 {
+  (void)error;
+  for (guint i = 0; i < N_TASKS; i++)
+    if (!hass_emitter_emit_task (emitter, (const HassTask *)tasks + i))
+      return FALSE;
+  return TRUE;
+}
+
+enum
+{
+  LIVE = 1,   /* beside a device; else in virtual time */
+  EMITTED = 2 /* by a generator; else known at the beginning */
+};
+
+/* Runs tasks of these functions in turn. */
+static void
+run (const HassTask *functions, guint n_functions, guint how)
+{
+  gboolean live = how & LIVE, emitted = how & EMITTED;
   StandInPlan plan = { .depth = 2 };
   HassTask tasks[N_TASKS];
   HassDevice *device = live ? stand_in_new (&plan) : NULL;
@@ -123,11 +141,14 @@ run (const HassTask *functions, guint n_functions, gboolean live)
   for (guint i = 0; i < N_TASKS; i++)
     {
       tasks[i] = functions[i % n_functions];
-      tasks[i].parallelism = 1000;
+      if (tasks[i].parallelism == 0)
+        tasks[i].parallelism = 1000;
       tasks[i].expected_time = 1;
     }
-  f.tasks = tasks;
-  f.n_tasks = N_TASKS;
+  f.tasks = emitted ? NULL : tasks;
+  f.n_tasks = emitted ? 0 : N_TASKS;
+  f.generate = emitted ? emit_tasks : NULL;
+  f.user_data = tasks;
   f.run.strategy = ops.name;
   f.run.platform = live ? "" : H200;
   f.run.n_cores = 2;
@@ -148,16 +169,48 @@ told_apart (void)
       = { { .cpu = cpu_task, .gpu = gpu },
           { .cpu = other_task, .gpu = gpu },
           { .cpu = cpu_task, .gpu = gpu, .gpu_function = 1 } };
-  for (guint live = 0; live < 2; live++)
+  for (guint how = 0; how <= (LIVE | EMITTED); how++)
     {
-      run (functions, N_FUNCTIONS, live > 0);
-      CU_ASSERT_EQUAL (seen.n_functions, N_FUNCTIONS);
+      run (functions, N_FUNCTIONS, how);
+      CU_ASSERT_EQUAL (seen.n_functions,
+                       how & EMITTED ? HASS_MOST_FUNCTIONS : N_FUNCTIONS);
+      CU_ASSERT_EQUAL (seen.in_round, N_FUNCTIONS);
       CU_ASSERT_TRUE (seen.in_order);
       for (guint k = 0; k < N_FUNCTIONS; k++)
         CU_ASSERT_EQUAL (seen.units[0][k] + seen.units[1][k],
                          N_TASKS / N_FUNCTIONS);
-      CU_ASSERT_TRUE (seen.units[0][CORES_FUNCTION] > 0);
+      if (!(how & LIVE)) /* else the device may be sooner */
+        CU_ASSERT_TRUE (seen.units[0][CORES_FUNCTION] > 0);
       CU_ASSERT_EQUAL (seen.units[1][0], N_TASKS / N_FUNCTIONS);
+    }
+}
+
+/* What takes a GPU another time is another function. */
+static void
+simple (void)
+{
+  const HassTask functions[]
+      = { { .cpu = cpu_task, .gpu = gpu },
+          { .cpu = cpu_task, .gpu = gpu, .parallelism = 1 } };
+  for (guint how = 0; how <= (LIVE | EMITTED); how++)
+    {
+      run (functions, 2, how);
+      CU_ASSERT_EQUAL (seen.in_round, 2);
+      for (guint k = 0; k < 2; k++)
+        CU_ASSERT_EQUAL (seen.units[0][k] + seen.units[1][k], N_TASKS / 2);
+    }
+}
+
+/* Of a generator nobody knows beforehand how many functions its tasks call. */
+static void
+one (void)
+{
+  const HassTask function = { .cpu = cpu_task, .gpu = gpu };
+  for (guint how = 0; how <= (LIVE | EMITTED); how++)
+    {
+      run (&function, 1, how);
+      CU_ASSERT_EQUAL (seen.in_round, how & EMITTED ? 1 : 0);
+      CU_ASSERT_EQUAL (seen.units[0][0] + seen.units[1][0], N_TASKS);
     }
 }
 
@@ -167,13 +220,18 @@ too_many (void)
   HassTask functions[HASS_MOST_FUNCTIONS + 1];
   for (guint k = 0; k <= HASS_MOST_FUNCTIONS; k++)
     functions[k] = (HassTask){ .cpu = cpu_task, .gpu = gpu, .gpu_function = k };
-  run (functions, HASS_MOST_FUNCTIONS, FALSE);
-  CU_ASSERT_EQUAL (seen.n_functions, HASS_MOST_FUNCTIONS);
-  run (functions, HASS_MOST_FUNCTIONS + 1, FALSE);
-  CU_ASSERT_EQUAL (seen.n_functions, 0);
-  CU_ASSERT_EQUAL (seen.units[0][0] + seen.units[1][0], N_TASKS);
+  for (guint how = 0; how <= (LIVE | EMITTED); how++)
+    {
+      guint last = HASS_MOST_FUNCTIONS - 1, each = N_TASKS / (last + 2);
+      run (functions, HASS_MOST_FUNCTIONS + 1, how);
+      CU_ASSERT_EQUAL (seen.n_functions, HASS_MOST_FUNCTIONS);
+      CU_ASSERT_EQUAL (seen.units[0][0] + seen.units[1][0], each);
+      CU_ASSERT_EQUAL (seen.units[0][last] + seen.units[1][last], 2 * each);
+    }
 }
 
 HASS_TEST_SUITE (functions,
                  { "a strategy sees which function a task calls", told_apart },
-                 { "functions that are too many are one", too_many })
+                 { "a simple task calls another function", simple },
+                 { "one function of a generator is one", one },
+                 { "the last stands for those that are too many", too_many })

@@ -86,6 +86,32 @@ slow_one (void)
   store_end ();
 }
 
+/* A generator may call several functions; if it calls one, its rates are those
+   of the farm. */
+static void
+only_one (void)
+{
+  HassStrategyEnv env = farm ();
+  HassSampled devices[STORE_DEVICES] = { { .work = 0 } };
+  store_begin ();
+  HassSamplers *s = hass_samplers_begin (&env, "auto");
+  for (guint d = 0; d < STORE_DEVICES; d++)
+    hass_samplers_observe (s, &(HassCompletion){ .device = d,
+                                                 .units = 50,
+                                                 .work = 50,
+                                                 .kernel_ns = 10. * MS,
+                                                 .end_ns = 10 * MS });
+  hass_samplers_store (s, devices, 100 * MS);
+  hass_samplers_free (s);
+  for (guint d = 0; d < STORE_DEVICES; d++)
+    CU_ASSERT_EQUAL (told_ns (0, d), 0);
+  s = hass_samplers_begin (&env, "auto");
+  CU_ASSERT_DOUBLE_EQUAL (1 / env.profile[0].work_per_ns, 0.2 * MS, 1);
+  hass_samplers_free (s);
+  store_end ();
+}
+
 HASS_TEST_SUITE (sampler_functions,
                  { "each function has its own rates", each_function },
-                 { "a slow function's only bundle is kept", slow_one })
+                 { "a slow function's only bundle is kept", slow_one },
+                 { "one function has none", only_one })

@@ -14,6 +14,7 @@
 #define CORE_NS 1e7  /* of a task */
 #define FIXED_NS 3e5 /* of a bundle */
 #define ELEMENTS 100000
+#define PROCESSORS 132
 #define CLOCK_NS 1e12
 
 /* Of two functions in turn: a core takes CORE_NS for a task of either, a GPU
@@ -22,6 +23,7 @@ typedef struct
 {
   double times, slow;
   guint n_tasks;
+  gboolean simple; /* a multiprocessor computes one; a full GPU is so fast */
 } Mix;
 
 static HassLoad *
@@ -31,7 +33,7 @@ tasks_new (guint n, guint n_functions)
   for (guint i = 0; i < n; i++)
     tasks[i] = (HassLoad){ .size = ELEMENTS,
                            .cost = 1,
-                           .tag = GUINT_TO_POINTER (i % n_functions) };
+                           .flags = HASS_LOAD_FUNCTION (i % n_functions) };
   return tasks;
 }
 
@@ -51,8 +53,10 @@ farm_on (const MiniDevice machine[2], const HassProfileRate *rates)
 static MiniFarm *
 farm_new (const Mix *mix, const HassProfileRate *rates)
 {
-  MiniDevice machine[] = { MINI_CPU (CORES, CORE_NS),
-                           MINI_GPU (132, CORE_NS / mix->times, FIXED_NS) };
+  MiniDevice machine[]
+      = { MINI_CPU (CORES, CORE_NS),
+          MINI_GPU (PROCESSORS, CORE_NS / mix->times, FIXED_NS) };
+  machine[1].fill_units = mix->simple ? PROCESSORS : 1;
   machine[1].slower[1] = mix->slow * mix->times;
   machine[1].opens_ns = machine[1].said_ns = CLOCK_NS + 1e5;
   return farm_on (machine, rates);
@@ -67,8 +71,8 @@ cores_alone_ns (const Mix *mix)
 static double
 gpu_alone_ns (const Mix *mix)
 {
-  return 2 * FIXED_NS
-         + mix->n_tasks / 2. * CORE_NS * (1 / mix->times + mix->slow);
+  double units = MAX (mix->n_tasks / 2., mix->simple ? PROCESSORS : 1);
+  return 2 * FIXED_NS + units * CORE_NS * (1 / mix->times + mix->slow);
 }
 
 /* Returns: speed beside the better device alone. */
@@ -84,6 +88,8 @@ static void
 run (MiniFarm *farm, const Mix *mix, MiniRound *r)
 {
   g_autofree HassLoad *tasks = tasks_new (mix->n_tasks, 2);
+  for (guint i = 0; i < mix->n_tasks && mix->simple; i++)
+    tasks[i].size = 1;
   mini_farm_run (farm, tasks, mix->n_tasks, r);
 }
 
@@ -108,29 +114,34 @@ known_round (const Mix *mix)
 
 /* Calls @judge for each cell of a table with the speeds of a first round, of
    which nothing is known, of the one after it, and of one whose paces earlier
-   runs have shown. */
+   runs have shown; of simple tasks of the third round. */
 static void
-each_cell (void (*judge) (const Mix *mix, const double speeds[3]))
+each_cell (gboolean simple,
+           void (*judge) (const Mix *mix, const double speeds[3]))
 {
   static const double times[] = { 2, 10, 50, 300, 1000 };
-  static const guint units[] = { 4, 16, 64, 1024 };
+  static const guint few[][4] = { { 4, 16, 64, 1024 }, { 4, 20, 40, 400 } };
+  const guint *units = few[simple];
   printf ("\n");
   for (guint i = 0; i < G_N_ELEMENTS (times); i++)
-    for (guint j = 0; j < G_N_ELEMENTS (units); j++)
+    for (guint j = 0; j < G_N_ELEMENTS (few[0]); j++)
       {
-        Mix mix = { times[i], 2, units[j] };
+        Mix mix = { times[i], simple ? 4. / PROCESSORS : 2, units[j], simple };
         MiniRound r[3];
         MiniFarm *farm = farm_new (&mix, NULL);
         run (farm, &mix, &r[0]);
         run (farm, &mix, &r[1]);
+        if (simple)
+          run (farm, &mix, &r[2]);
+        else
+          r[2] = known_round (&mix);
         mini_farm_free (farm);
-        r[2] = known_round (&mix);
         double speeds[3];
         for (guint k = 0; k < 3; k++)
           speeds[k] = of_best (&r[k], &mix);
-        printf ("    %4g times, %4u tasks: %3.0f, %3.0f, known %3.0f %%\n",
+        printf ("    %4g times, %4u tasks: %3.0f, %3.0f, %s %3.0f %%\n",
                 mix.times, mix.n_tasks, 100 * speeds[0], 100 * speeds[1],
-                100 * speeds[2]);
+                simple ? "then" : "known", 100 * speeds[2]);
         judge (&mix, speeds);
       }
   printf ("    ");
@@ -149,7 +160,20 @@ judge (const Mix *mix, const double speeds[3])
 static void
 two (void)
 {
-  each_cell (judge);
+  each_cell (FALSE, judge);
+}
+
+static void
+judge_simple (const Mix *mix, const double speeds[3])
+{
+  (void)mix;
+  CU_ASSERT_TRUE (speeds[1] > 0.97 && speeds[2] > 0.97);
+}
+
+static void
+simple (void)
+{
+  each_cell (TRUE, judge_simple);
 }
 
 /* A GPU that is fast in both functions gets all of each at once, but for the
@@ -157,7 +181,7 @@ two (void)
 static void
 surely_first (void)
 {
-  const Mix mix = { 300, 0.01, 64 };
+  const Mix mix = { 300, 0.01, 64, FALSE };
   MiniRound r = known_round (&mix);
   CU_ASSERT_TRUE (r.once && !r.hung);
   CU_ASSERT_EQUAL (r.devices[1].units, mix.n_tasks - 1);
@@ -169,7 +193,7 @@ surely_first (void)
 static void
 never_opens (void)
 {
-  const Mix mix = { 300, 0.01, 64 };
+  const Mix mix = { 300, 0.01, 64, FALSE };
   MiniDevice machine[]
       = { MINI_CPU (CORES, CORE_NS), MINI_GPU (132, CORE_NS / 300, FIXED_NS) };
   HassProfileRate rates[4];
@@ -279,8 +303,9 @@ any (void)
                       : mini_random_loads (rand, n, HASS_FARM_FUNCTION,
                                            !any_may_be_lost (farm));
           for (guint t = 0; t < n; t++)
-            tasks[t].tag = GUINT_TO_POINTER (
-                (guint)g_rand_int_range (rand, 0, (gint32)n_functions));
+            tasks[t].flags = (tasks[t].flags & ~HASS_LOAD_FUNCTIONS)
+                             | HASS_LOAD_FUNCTION (g_rand_int_range (
+                                 rand, 0, (gint32)n_functions));
           mini_farm_run (farm, tasks, n, &r);
           rescued += r.rescued;
           if (!r.once || r.hung || r.rescued > 0)
@@ -301,6 +326,7 @@ any (void)
 HASS_TEST_SUITE (
     auto_functions,
     { "once paces are known auto is not slower than one device", two },
+    { "nor of simple tasks", simple },
     { "a GPU that is surely first gets a function at once", surely_first },
     { "cores do not wait for a GPU that never opens", never_opens },
     { "short tasks are not asked for one by one", short_tasks },
