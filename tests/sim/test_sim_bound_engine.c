@@ -3,7 +3,8 @@
    plan played by the virtual engine.
 
    DESIGN. A case is a random machine of at most two GPUs and a CPU, and a
-   round of at most six units of any kind of farm.
+   round of at most six units of any kind of farm, of function farms every
+   other one with two or three functions.
    1. A plan says which units each GPU gets, in which bundles, in which order of
       all bundles where GPUs share a link; the CPU gets the rest. All plans are
       listed but for those that differ only in which of equal units goes where,
@@ -259,6 +260,16 @@ draw_costs (GRand *r, SimWorkload *w)
     w->warp = 2;
 }
 
+static void
+draw_functions (GRand *r, SimWorkload *w)
+{
+  w->n_functions = (guint)g_rand_int_range (r, 2, 4);
+  for (guint f = 0; f < w->n_functions; f++)
+    w->functions[f]
+        = (SimFunction){ g_rand_double_range (r, 0.2, 1),
+                         log_between (r, 0.3, 3), log_between (r, 0.03, 30) };
+}
+
 static SimWorkload *
 draw_workload (GRand *r, guint i)
 {
@@ -285,6 +296,8 @@ draw_workload (GRand *r, guint i)
   if (w->cost != HASS_COST_EQUAL
       && (w->farm != HASS_FARM_PARTITION || w->cost == HASS_COST_UNKNOWN))
     draw_costs (r, w);
+  if (w->farm == HASS_FARM_FUNCTION && !w->sizes && one_of (r, 2))
+    draw_functions (r, w);
   return w;
 }
 
@@ -367,11 +380,13 @@ explain (const SimCase *c, guint i, double bound, double best)
   g_printerr ("\n    case %u: bound %.6f of the best plan's %.0f ns: %s farm, "
               "cost class %d, family %d, %u units of %" G_GUINT64_FORMAT
               " elements, in %" G_GUINT64_FORMAT " out %" G_GUINT64_FORMAT
-              " entry %.0f merge %.0f%s%s, %u cores, %u GPUs on %u links",
+              " entry %.0f merge %.0f%s%s, %u functions, %u cores, %u GPUs on "
+              "%u links",
               i, bound / best, best, farms[i % 4], (int)w->cost, (int)w->family,
               w->units, w->elements, w->input_bytes, w->output_bytes,
               w->entry_bytes, w->merge_ns, w->sizes ? ", sizes" : "",
-              w->warp > 1 ? ", warp" : "", p->cores, p->n_gpus, p->n_links);
+              w->warp > 1 ? ", warp" : "", w->n_functions, p->cores, p->n_gpus,
+              p->n_links);
 }
 
 /* Bound over the best plan. */

@@ -63,6 +63,7 @@ whole_file (void)
 }
 
 #define HEAD "[workload]\nunits = 10\n"
+#define TASKS HEAD "farm = function\n"
 
 static const struct
 {
@@ -89,6 +90,20 @@ static const struct
   { HEAD "[cpu]\nwidth = 3\n", "line 4:", "knows no key 'width'" },
   { HEAD "[gpu0]\nunit_us = -1\n", "line 4:", "not in" },
   { HEAD "[gpu0]\ncurve = round\n", "line 4:", "linear, saturating" },
+  { HEAD "[function a]\n[function b]\n", "line 3:", "farm = function" },
+  { TASKS "[function a]\n", "line 4:", "[function a] is the only" },
+  { TASKS "[function a]\npart = 0\n", "line 5:", "part = 0 is not in 1e-06" },
+  { TASKS "[function a]\ncpu_factor = 2e6\n", "line 5:", "1e-06 to 1000000" },
+  { TASKS "[function a]\ngpu_factor = x\n", "line 5:", "not a number" },
+  { TASKS "[function a]\nunit_us = 1\n", "line 5:", "no key 'unit_us'" },
+  { TASKS "[function a]\n[function b]\n[function c]\n[function d]\n"
+          "[function e]\n[function f]\n[function g]\n[function h]\n"
+          "[function i]\n",
+    "line 12:", "[function i] is function 9, at most 8" },
+  { HEAD "class = sized\nfarm = function\nsizes = yes\n[function a]\n"
+         "[function b]\n",
+    "line 5:", "there are 2" },
+  { TASKS "[function]\n", "line 4:", "[function NAME]" },
 };
 
 static void

@@ -6,7 +6,8 @@
    costs, not in their total. On a GPU whose threads diverge `warp` neighbours
    take as long as the longest of them, and costs may grow along the range
    (gpu_ramp); they are scaled to the same mean, because the workload defines
-   the GPU's speed for its own units.
+   the GPU's speed for its own units. What functions add is not scaled: their
+   factors multiply the costs that were drawn.
 
    Thread safety: any thread. */
 #include "sim.h"
@@ -62,17 +63,21 @@ draw (const SimWorkload *w, GRand *rand, double *cost)
     qsort (cost, n, sizeof *cost, ascending);
 }
 
-/* Prefix sums of the costs, scaled to @mean. */
+/* Prefix sums of the costs, scaled to the workload's mean and then multiplied
+   by the functions' factors. @of: [units] the functions; or NULL. */
 static double *
-sums (const double *cost, guint32 n, double mean)
+sums (const SimWorkload *w, const double *cost, const guint8 *of, gboolean gpu)
 {
-  double *sum = g_new (double, n + 1), total = 0;
+  guint32 n = w->units;
+  double *sum = g_new (double, n + 1), all = 0, total = 0, mean = w->work;
   for (guint32 i = 0; i < n; i++)
     {
-      sum[i] = total;
+      const SimFunction *f = of ? &w->functions[of[i]] : NULL;
+      sum[i] = all;
+      all += cost[i] * (!f ? 1 : gpu ? f->gpu_factor : f->cpu_factor);
       total += cost[i];
     }
-  sum[n] = total;
+  sum[n] = all;
   double scale = total > 0 ? mean * n / total : 1;
   for (guint32 i = 0; i <= n; i++)
     sum[i] *= scale;
@@ -97,21 +102,22 @@ SimCosts
 sim_costs_new (const SimWorkload *w, guint64 seed)
 {
   SimCosts c = { NULL, NULL };
-  if (w->family == SIM_EQUAL && w->gpu_ramp <= 1)
+  if (w->family == SIM_EQUAL && w->gpu_ramp <= 1 && w->n_functions == 0)
     return c;
   guint32 seeds[] = { (guint32)seed, (guint32)(seed >> 32), 0x68617373 };
   GRand *rand = g_rand_new_with_seed_array (seeds, G_N_ELEMENTS (seeds));
   g_autofree double *cost = g_new (double, w->units);
   draw (w, rand, cost);
   g_rand_free (rand);
-  c.cpu = c.gpu = sums (cost, w->units, w->work);
-  if (w->warp > 1 || w->gpu_ramp > 1)
+  g_autofree guint8 *of = sim_function_of_units (w);
+  c.cpu = c.gpu = sums (w, cost, of, FALSE);
+  if (w->warp > 1 || w->gpu_ramp > 1 || of)
     {
       if (w->warp > 1)
         diverge (cost, w->units, w->warp);
       for (guint32 i = 0; w->gpu_ramp > 1 && i < w->units; i++)
         cost[i] *= 1 + (w->gpu_ramp - 1) * i / MAX (w->units - 1, 1);
-      c.gpu = sums (cost, w->units, w->work);
+      c.gpu = sums (w, cost, of, TRUE);
     }
   return c;
 }

@@ -45,6 +45,14 @@ typedef struct
   int curve; /* HassCurve, or -1 */
 } SimRates;
 
+/* A function that a part of the units call. @part: of all units, by comparison
+   with the other functions' parts. @cpu_factor, @gpu_factor: on the time of
+   these units on a core, on a GPU. */
+typedef struct
+{
+  double part, cpu_factor, gpu_factor;
+} SimFunction;
+
 /* A workload file; doc/hass-sim.md describes it. */
 typedef struct
 {
@@ -66,6 +74,9 @@ typedef struct
       sizes; /* elements and bytes of a unit are proportional to its cost */
   gboolean repeat; /* every round has the same costs */
   GArray *rates;   /* SimRates */
+  /* [n_functions] of a function farm; n_functions 0: not told apart */
+  SimFunction functions[HASS_MOST_FUNCTIONS];
+  guint n_functions;
 } SimWorkload;
 
 /* A word in a key file and its value; a table of them ends with a NULL name. */
@@ -84,6 +95,19 @@ gboolean sim_choose (const HassKeyFile *k, const char *group, const char *key,
                      const SimChoice *choices, int *value, GError **error);
 gboolean sim_read_family (const HassKeyFile *k, const char *group,
                           SimWorkload *w, GError **error);
+
+/* Reads a function from its group, and adds it to the workload, of which
+   [workload] has been read. */
+gboolean sim_read_function (const HassKeyFile *k, const char *group,
+                            SimWorkload *w, GError **error);
+/* Refuses functions that do not go together or with the workload. @group: of
+   the last function; or NULL. */
+gboolean sim_functions_fit (const HassKeyFile *k, const SimWorkload *w,
+                            const char *group, GError **error);
+/* Returns: [units] the function that each unit calls. Functions take turns in
+   proportion to their parts, the same in every round; free with g_free(). NULL:
+   functions are not told apart. */
+guint8 *sim_function_of_units (const SimWorkload *w);
 
 SimWorkload *sim_workload_load (const char *path, GError **error);
 void sim_workload_free (SimWorkload *w);

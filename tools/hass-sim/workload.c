@@ -281,16 +281,20 @@ sim_workload_load (const char *path, GError **error)
   w->path = g_strdup (path);
   w->rates = g_array_new (FALSE, FALSE, sizeof (SimRates));
   gboolean ok = read_workload (&k, w, error);
+  const char *function = NULL;
   g_auto (GStrv) groups = g_key_file_get_groups (k.file, NULL);
   for (char **g = groups; ok && *g; g++)
     {
       SimRates r;
       if (strcmp (*g, "workload") == 0)
         continue;
-      if (strcmp (*g, "cpu") != 0 && !g_str_has_prefix (*g, "gpu"))
+      if (g_str_has_prefix (*g, "function "))
+        ok = sim_read_function (&k, function = *g, w, error);
+      else if (strcmp (*g, "cpu") != 0 && !g_str_has_prefix (*g, "gpu"))
         ok = hass_key_file_broken (&k, *g, NULL, error,
                                    "unknown group [%s]; known are [workload], "
-                                   "[cpu], [gpu], [gpu0] and on, [gpu LABEL]",
+                                   "[cpu], [gpu], [gpu0] and on, [gpu LABEL], "
+                                   "[function NAME]",
                                    *g);
       else
         {
@@ -298,6 +302,7 @@ sim_workload_load (const char *path, GError **error)
           g_array_append_val (w->rates, r);
         }
     }
+  ok = ok && sim_functions_fit (&k, w, function, error);
   hass_key_file_close (&k);
   if (!ok)
     g_clear_pointer (&w, sim_workload_free);
