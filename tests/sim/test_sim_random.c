@@ -60,6 +60,32 @@ copied_part (const SimCase *c)
   return most;
 }
 
+/* A GPU is faster than a core in the first function, hardly in the second, and
+   the tasks are no simple ones. */
+static void
+hold_to_functions (const SimCase *c)
+{
+  const SimWorkload *w = c->workload;
+  const HassPlatform *p = c->platform;
+  const HassGpuModel *gpu = p->gpus;
+  g_autofree guint8 *of = sim_function_of_units (w);
+  double cores = p->cores, times[HASS_MOST_FUNCTIONS] = { 0 };
+  expect (p->n_gpus >= 1 && p->n_gpus <= 3, c, "GPUs");
+  expect (w->n_functions >= 2 && w->n_functions <= 4, c, "functions");
+  expect (w->units + 1 >= 0.25 * cores && w->units <= 100 * cores + 1, c,
+          "units");
+  expect (w->elements > 1 && (double)w->elements > 0.029 * (double)gpu->width
+              && (double)w->elements < 3.1 * (double)gpu->width,
+          c, "elements");
+  for (guint32 i = 0; i < w->units; i++)
+    times[of[i]] = sim_case_work (c, 0, FALSE, i, 1) / p->core_work_per_ns
+                   / sim_case_work (c, 0, TRUE, i, 1) * gpu->work_per_ns;
+  for (guint k = 0; k < w->n_functions && times[k] > 0; k++)
+    expect (times[k] >= (k == 0 ? 1.99 : 0.199)
+                && times[k] <= (k == 1 ? 2.01 : 1001),
+            c, "how functions suit a GPU");
+}
+
 static void
 hold_to_family (SimRandom family, const SimCase *c)
 {
@@ -101,6 +127,9 @@ hold_to_family (SimRandom family, const SimCase *c)
         expect (p->gpus[0].work_per_ns >= 2 * p->core_work_per_ns
                     && p->gpus[0].work_per_ns <= 1000 * p->core_work_per_ns,
                 c, "rate of the first GPU");
+      break;
+    case SIM_RANDOM_FUNCTIONS:
+      hold_to_functions (c);
       break;
     default:
       if (p->n_gpus > 0)

@@ -65,7 +65,7 @@ static const GOptionEntry entries[] = {
     "Random workloads on random machines, from the seed", "N" },
   { "family", 0, 0, G_OPTION_ARG_STRING, &a.family_name,
     "Of the random workloads: usual (default), narrow, rare, unsized, long, "
-    "indivisible, function, copied, few; all: N of each but usual",
+    "indivisible, function, copied, few, functions; all: N of each but usual",
     "NAME" },
   { "replay", 'r', 0, G_OPTION_ARG_FILENAME, &a.replay,
     "A farm that was recorded with HASS_RECORD, under the recorded strategy or "

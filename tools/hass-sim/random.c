@@ -46,6 +46,15 @@
      cases units are thread blocks, which a multiprocessor does 0.5 to 20 times
      (log) as fast as a core; else the round holds 0.3 to 30 times (log) what
      fills the first GPU, FEW_THREADS elements a multiprocessor.
+   - functions: tasks of 2 to 4 functions, whose parts of the units are to each
+     other as numbers from 0.2 to 1; 0.25 to 100 times (log) as many units as
+     cores. 1 to 3 GPUs as in copied. The first GPU computes the first function
+     2 to 1000 times (log) as fast as a core, the second one 0.2 to 2 times
+     (log), any other one either way; other GPUs of the same machine compute all
+     of them 0.3 to 3 times (log) as fast as the first. A mean unit of the first
+     function takes a core 1 to 100 ms (log), those of others 0.3 to 3 times
+     (log) as long unless costs are equal. A unit has 0.03 to 3 times (log) the
+     elements that fill the first GPU, FEW_THREADS a multiprocessor.
    - function: tasks; in every other three cases of one element each, of which
      one to four fill a multiprocessor; else of 2 to 1000 elements (log).
 
@@ -53,7 +62,8 @@
 #include "chance.h"
 #include "sim.h"
 
-/* Elements that a multiprocessor of the family "few" runs at a time. */
+/* Elements that a multiprocessor of the families "few" and "functions" runs at
+   a time. */
 #define FEW_THREADS 1024.
 
 static void
@@ -108,7 +118,15 @@ draw_cuda (GRand *r, HassGpuModel *g, double core_rate)
   g->curve = HASS_CURVE_LINEAR;
 }
 
-/* Draws the rate of the first GPU of the family "few". */
+/* Returns: whether GPUs of the family are CUDA devices whose rates are drawn by
+   draw_rate_of_few(). */
+static gboolean
+is_like_few (SimRandom family)
+{
+  return family == SIM_RANDOM_FEW || family == SIM_RANDOM_FUNCTIONS;
+}
+
+/* Draws the rate of the first GPU of such a family. */
 static void
 draw_rate_of_few (GRand *r, HassGpuModel *g, double core_rate, gboolean blocks)
 {
@@ -127,8 +145,10 @@ draw_platform (GRand *r, SimRandom family, gboolean blocks)
                                                : sim_log_between (r, 1, 65));
   p->core_work_per_ns = 1e-3;
   p->pull_ns = sim_between (r, 100, 500);
-  p->n_gpus
-      = g_rand_int_range (r, 0, 10) == 0 ? 0 : (guint)sim_log_between (r, 1, 9);
+  p->n_gpus = family == SIM_RANDOM_FUNCTIONS ? (guint)g_rand_int_range (r, 1, 4)
+              : g_rand_int_range (r, 0, 10) == 0
+                  ? 0
+                  : (guint)sim_log_between (r, 1, 9);
   p->gpus = g_new0 (HassGpuModel, p->n_gpus + 1);
   gboolean mixed = g_rand_int_range (r, 0, 3) == 0;
   gboolean shared
@@ -139,12 +159,12 @@ draw_platform (GRand *r, SimRandom family, gboolean blocks)
       if (g == 0 || mixed)
         {
           draw_gpu (r, gpu, p->core_work_per_ns, p->cores);
-          if (family == SIM_RANDOM_COPIED || family == SIM_RANDOM_FEW)
+          if (family == SIM_RANDOM_COPIED || is_like_few (family))
             draw_cuda (r, gpu, p->core_work_per_ns);
-          if (family == SIM_RANDOM_FEW && g > 0)
+          if (is_like_few (family) && g > 0)
             gpu->work_per_ns
                 = p->gpus[0].work_per_ns * sim_log_between (r, 0.3, 3);
-          else if (family == SIM_RANDOM_FEW)
+          else if (is_like_few (family))
             draw_rate_of_few (r, gpu, p->core_work_per_ns, blocks);
         }
       else
@@ -159,7 +179,7 @@ draw_platform (GRand *r, SimRandom family, gboolean blocks)
 
 static const char *const names[]
     = { "usual",       "narrow",   "rare",   "unsized", "long",
-        "indivisible", "function", "copied", "few" };
+        "indivisible", "function", "copied", "few",     "functions" };
 
 const char *
 sim_random_name (SimRandom family)
@@ -188,11 +208,12 @@ draw_class (GRand *r, SimWorkload *w, SimRandom family, guint index)
     }
   if (family == SIM_RANDOM_INDIVISIBLE)
     w->farm = HASS_FARM_INDIVISIBLE;
-  if (family == SIM_RANDOM_FUNCTION)
+  if (family == SIM_RANDOM_FUNCTION || family == SIM_RANDOM_FUNCTIONS)
     w->farm = HASS_FARM_FUNCTION;
   if (family == SIM_RANDOM_FEW)
     w->farm = index / 3 % 2 ? HASS_FARM_INDIVISIBLE : HASS_FARM_COMBINE;
-  w->sizes = w->cost == HASS_COST_SIZED && family != SIM_RANDOM_UNSIZED;
+  w->sizes = w->cost == HASS_COST_SIZED && family != SIM_RANDOM_UNSIZED
+             && family != SIM_RANDOM_FUNCTIONS;
 }
 
 /* Draws the length of the round and its number of units. */
@@ -217,6 +238,31 @@ draw_round (GRand *r, SimWorkload *w, SimRandom family, const HassPlatform *p)
             * (family == SIM_RANDOM_RARE ? sim_log_between (r, 20, 200) : 200));
   w->units = (guint32)MIN (units, 100000);
   w->work = round_ns * rate / w->units;
+}
+
+/* Draws functions, the number of units and their work. Factors are by the first
+   function's times. */
+static void
+draw_functions (GRand *r, SimWorkload *w, const HassPlatform *p)
+{
+  double rate = p->gpus[0].work_per_ns / p->core_work_per_ns;
+  w->n_functions = (guint)g_rand_int_range (r, 2, 5);
+  for (guint i = 0; i < w->n_functions; i++)
+    {
+      SimFunction *f = &w->functions[i];
+      gboolean suits = i == 0 || (i > 1 && g_rand_boolean (r));
+      double times = i == 0  ? rate
+                     : suits ? sim_log_between (r, 2, 1000)
+                             : sim_log_between (r, 0.2, 2);
+      f->part = sim_between (r, 0.2, 1);
+      f->cpu_factor = i == 0 || w->cost == HASS_COST_EQUAL
+                          ? 1
+                          : sim_log_between (r, 0.3, 3);
+      f->gpu_factor = f->cpu_factor * rate / times;
+    }
+  double units = ceil (p->cores * sim_log_between (r, 0.25, 100));
+  w->units = (guint32)MAX (units, w->n_functions);
+  w->work = p->core_work_per_ns * sim_log_between (r, 1e6, 1e8);
 }
 
 /* Draws the bytes of a unit: copies in as a part of the kernel's time, on the
@@ -264,7 +310,7 @@ draw_width (GRand *r, const SimWorkload *w, SimRandom family,
       double most = parts_ns * gpu->work_per_ns / w->work * (double)w->elements;
       return MIN (widest / sim_log_between (r, 0.3, 30), most);
     }
-  if (family == SIM_RANDOM_FEW)
+  if (is_like_few (family))
     return multiprocessors * FEW_THREADS;
   return family == SIM_RANDOM_NARROW
              ? widest / sim_log_between (r, 0.5, 8)
@@ -283,13 +329,19 @@ sim_random_case_of (SimRandom family, guint64 seed, guint index, guint rounds)
       "%s-%u", family == SIM_RANDOM_USUAL ? "random" : names[family], index);
   p->name = g_strdup (w->name);
   draw_class (r, w, family, index);
-  draw_round (r, w, family, p);
+  if (family == SIM_RANDOM_FUNCTIONS)
+    draw_functions (r, w, p);
+  else
+    draw_round (r, w, family, p);
   draw_bytes (r, w, family, p);
   /* Elements of a partition farm have whole bytes. */
   gboolean one = w->farm == HASS_FARM_PARTITION
                  || (family == SIM_RANDOM_FUNCTION && index / 3 % 2 == 0);
   gboolean tasks = family == SIM_RANDOM_FUNCTION;
   w->elements = one ? 1 : (guint64)sim_log_between (r, tasks ? 2 : 1, 1000);
+  if (family == SIM_RANDOM_FUNCTIONS)
+    w->elements = (guint64)ceil (p->gpus[0].multiprocessors * FEW_THREADS
+                                 * sim_log_between (r, 0.03, 3));
   if (family == SIM_RANDOM_FEW && p->n_gpus > 0)
     w->elements = (guint64)ceil (p->gpus[0].multiprocessors * FEW_THREADS
                                  / w->units * sim_log_between (r, 0.3, 30));
