@@ -16,7 +16,6 @@ typedef struct
   gsize n_loads;   /* in one array */
   guint n_arrays;  /* one for each round whose costs are visible and differ */
   guint first_gpu;
-  guint8 *function_of; /* [n_loads], or NULL */
 } Run;
 
 static double
@@ -57,14 +56,6 @@ generate (HassEmitter *emitter, gpointer data, GError **error)
   return TRUE;
 }
 
-/* Returns the function of a load, whose tag points to the function's number. */
-static guint
-function_of (const HassLoad *load, gconstpointer data)
-{
-  (void)data;
-  return *(const guint8 *)load->tag;
-}
-
 static void
 make_loads (Run *run)
 {
@@ -74,7 +65,7 @@ make_loads (Run *run)
   run->n_loads = one ? 1 : w->units;
   run->n_arrays = w->cost == HASS_COST_SIZED || w->sizes ? c->period : 1;
   run->loads = g_new0 (HassLoad, run->n_loads * run->n_arrays);
-  run->function_of = sim_function_of_units (w);
+  g_autofree guint8 *function = sim_function_of_units (w);
   for (guint a = 0; a < run->n_arrays; a++)
     for (gsize i = 0; i < run->n_loads; i++)
       {
@@ -83,7 +74,7 @@ make_loads (Run *run)
           .input_bytes = (gsize)(w->input_bytes * units),
           .output_bytes = (gsize)(w->output_bytes * units),
           .size = (gsize)MAX (w->elements * units, 1),
-          .tag = run->function_of ? run->function_of + i : NULL,
+          .flags = function ? HASS_LOAD_FUNCTION (function[i]) : 0,
           .cost = one ? 0 : (float)sim_case_work (c, a, FALSE, (guint32)i, 1)
         };
       }
@@ -169,7 +160,6 @@ sim_run (const SimCase *c, const char *strategy, const char *trace)
                     .user_data = &run,
                     .generate = generate,
                     .cpu_worker = never,
-                    .function_of = run.function_of ? function_of : NULL,
                     .n_functions = w->n_functions,
                     .block_elements = w->elements,
                     .element_threads = 1,
@@ -198,7 +188,6 @@ sim_run (const SimCase *c, const char *strategy, const char *trace)
       g_clear_error (&error);
     }
   g_free (run.loads);
-  g_free (run.function_of);
   add_up (r);
   return r;
 }
