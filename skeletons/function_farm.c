@@ -9,6 +9,8 @@
 #include "normalise-private.h"
 #include "pool/struct_size.h"
 
+#include <stdatomic.h>
+
 /* Returns: the task's worker for a kind of device, NULL if it has none. */
 static HassGpuWorkerFunc
 function_for (const HassTask *task, const char *kind)
@@ -129,13 +131,16 @@ gpu_function_index (const HassLoad *load)
   return ((const HassTask *)load->tag)->gpu_function;
 }
 
-/* The functions of the tasks so far: the first task of each. What is simple (a
-   parallelism of 1) is another function than what is not, for it takes a GPU
-   another time. */
+/* The functions of the tasks so far: the first task of each, and its number.
+   What is simple (a parallelism of 1) is another function than what is not, for
+   it takes a GPU another time. The thread that emits adds functions while
+   others look for theirs. */
 typedef struct
 {
-  guint n;
+  _Atomic guint n;
   HassTask of[HASS_MOST_FUNCTIONS];
+  guint64 number[HASS_MOST_FUNCTIONS];
+  guint64 n_tasks; /* that were asked for */
 } Functions;
 
 static inline gboolean
@@ -146,20 +151,61 @@ calls_the_same (const HassTask *a, const HassTask *b)
          && (a->parallelism > 1) == (b->parallelism > 1);
 }
 
-/* Returns: the function of a task. If there are too many to be told apart, the
-   last one stands for all others. */
+static inline guint
+find_function (const HassTask *task, const Functions *functions)
+{
+  /* acquire pairs with the release in function_of_task() */
+  guint n = atomic_load_explicit (&((Functions *)functions)->n,
+                                  memory_order_acquire);
+  for (guint i = 0; i < n; i++)
+    if (calls_the_same (task, &functions->of[i]))
+      return i;
+  return HASS_MOST_FUNCTIONS;
+}
+
+/* Returns: the function of the next task. If there are too many to be told
+   apart, the last one stands for all others. */
 static guint
 function_of_task (const HassLoad *load, gpointer data)
 {
   Functions *functions = data;
   const HassTask *task = load->tag;
-  for (guint i = 0; i < functions->n; i++)
-    if (calls_the_same (task, &functions->of[i]))
-      return i;
-  if (functions->n == HASS_MOST_FUNCTIONS)
-    return HASS_MOST_FUNCTIONS - 1;
-  functions->of[functions->n] = *task;
-  return functions->n++;
+  guint64 number = functions->n_tasks++;
+  guint found = find_function (task, functions);
+  guint n = atomic_load_explicit (&functions->n, memory_order_relaxed);
+  if (found < HASS_MOST_FUNCTIONS || n == HASS_MOST_FUNCTIONS)
+    return MIN (found, HASS_MOST_FUNCTIONS - 1);
+  functions->of[n] = *task;
+  functions->number[n] = number;
+  atomic_store_explicit (&functions->n, n + 1, memory_order_release);
+  return n;
+}
+
+static guint
+known_function_of_task (const HassLoad *load, gconstpointer data)
+{
+  return find_function (load->tag, data);
+}
+
+/* Returns (transfer full): what the report calls a function: users give
+   functions no names, but know their tasks by their numbers. */
+static char *
+name_of_function (guint function, gconstpointer data)
+{
+  const Functions *functions = data;
+  const HassTask *task = &functions->of[function];
+  guint n = atomic_load_explicit (&((Functions *)functions)->n,
+                                  memory_order_relaxed);
+  gboolean several = FALSE;
+  for (guint i = 0; i < n; i++)
+    several |= functions->of[i].gpu_function != task->gpu_function
+               && functions->of[i].gpu == task->gpu
+               && functions->of[i].workers == task->workers;
+  if (!several)
+    return g_strdup_printf ("like task %" G_GUINT64_FORMAT,
+                            functions->number[function]);
+  return g_strdup_printf ("like task %" G_GUINT64_FORMAT ", gpu_function %u",
+                          functions->number[function], task->gpu_function);
 }
 
 /* Returns: whether tasks of the farm may run on devices of this kind: a known
@@ -255,6 +301,8 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
           .function_of = function_of_task,
           .function_data = &functions,
           .n_functions = f.generate ? HASS_MOST_FUNCTIONS : functions.n,
+          .known_function_of = known_function_of_task,
+          .function_name = name_of_function,
           .collect = f.collect,
           .order = f.order,
           .reduce = f.reduce,

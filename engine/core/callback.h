@@ -87,6 +87,8 @@ typedef struct
 /* A worker context: what the callbacks that run on one core, or for the bundles
    of one device, get as their HassWorker. Only the context's thread uses it,
    except where stated. */
+typedef struct HassFunctionCounts HassFunctionCounts;
+
 struct _HassWorker
 {
   _Alignas(HASS_CACHE_LINE) HassJob *job; /* NULL: its farm has ended */
@@ -127,6 +129,8 @@ struct _HassWorker
   gint64 collect_ns;
   /* time of other threads in its loops; any thread */
   _Atomic gint64 helped_ns;
+  /* what it has done of each function, see functions.c; NULL: not counted */
+  HassFunctionCounts *functions;
 };
 
 /* What an emitter accepts: it depends on the farm's kind, and on whether the

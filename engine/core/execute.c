@@ -135,6 +135,45 @@ compute_plain (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e)
   return done;
 }
 
+static HassDone
+compute_units (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
+               gboolean dry)
+{
+  if (!dry && !slot->round.divisible && !hass_round_order (&slot->round))
+    return compute_plain (job, worker, slot, e);
+  return compute_each (job, worker, slot, e, dry);
+}
+
+/* Computes the units of extent @e, measuring each run of units that call the
+   same function. Returns: the totals of the units. */
+static HassDone
+compute_runs (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e)
+{
+  HassDone all = { 0 };
+  gint64 begin_ns = job->engine->now (job);
+  guint32 n = 0;
+  for (HassExtent run = e; all.n < e.n && all.n == n;)
+    {
+      guint function;
+      run = hass_extent_rest (e, all.n);
+      run.n = hass_functions_run (job, &slot->round, run, &function);
+      n += run.n;
+      gint64 collect_ns = worker->collect_ns;
+      HassDone done = compute_units (job, worker, slot, run, FALSE);
+      gint64 end_ns = job->engine->now (job);
+      hass_functions_took (worker, function, done.n,
+                           end_ns - begin_ns
+                               - (worker->collect_ns - collect_ns));
+      begin_ns = end_ns;
+      all.n += done.n;
+      all.n_failed += done.n_failed;
+      all.bytes += done.bytes;
+      all.work += done.work;
+      all.halo += done.halo;
+    }
+  return all;
+}
+
 /* Computes the units of extent @e on the calling thread; with @dry only counts
    them. Units that are not begun because the farm stops are given back to the
    round. Returns: the totals of the computed units, which the caller passes to
@@ -146,10 +185,12 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   HassCallback before = hass_engine_enter_callback ("cpu_worker", job, worker);
   gint64 collect_ns = worker->collect_ns;
   HassDone done;
-  if (!dry && !slot->round.divisible && !hass_round_order (&slot->round))
-    done = compute_plain (job, worker, slot, e);
+  if (G_UNLIKELY (worker->functions))
+    hass_functions_note (worker, &slot->round, e);
+  if (G_UNLIKELY (worker->functions) && hass_functions_measure (worker, e))
+    done = compute_runs (job, worker, slot, e);
   else
-    done = compute_each (job, worker, slot, e, dry);
+    done = compute_units (job, worker, slot, e, dry);
   hass_engine_leave_callback (before);
   done.collect_ns = worker->collect_ns - collect_ns;
   done.exclusive = hass_round_is_exclusive (&slot->round, e) ? done.work : 0;
@@ -160,6 +201,8 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   hass_units_flush_nested (job, worker);
   if (G_LIKELY (done.n == e.n && done.n_failed == 0))
     return done;
+  if (worker->functions)
+    hass_functions_forget (worker, &slot->round, hass_extent_rest (e, done.n));
   /* Under the lock, because a strategy may be moving the waiting units. */
   hass_lock_take (&job->decision);
   if (done.n_failed > 0)
@@ -193,6 +236,9 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
     hass_counter_add_function (c, done.function, done.n, done.work,
                                busy_ns + helped_ns);
   hass_counter_add (c, done.n, done.work, busy_ns + helped_ns);
+  if (G_UNLIKELY (worker->functions))
+    hass_functions_count (worker, busy_ns + helped_ns - done.collect_ns,
+                          done.bytes);
   atomic_store_explicit (&c->last_finish_ns, end_ns, memory_order_relaxed);
   worker->last_end_ns = end_ns;
   worker->computed_ns = end_ns - done.collect_ns;

@@ -52,6 +52,11 @@ typedef struct
   guint (*function_of) (const HassLoad *load, gpointer data);
   gpointer function_data;
   guint n_functions; /* how many may come, up to HASS_MOST_FUNCTIONS */
+  /* for the report, by any thread: as function_of, but HASS_MOST_FUNCTIONS for
+     a task that calls none of those */
+  guint (*known_function_of) (const HassLoad *load, gconstpointer data);
+  /* for the report: (transfer full): what to call a function */
+  char *(*function_name) (guint function, gconstpointer data);
   HassGpuResultFunc gpu_result;
   gsize gpu_record_bytes;
   double gpu_records_per_element;

@@ -280,6 +280,8 @@ hass_feeder_results (HassFeeder *f, const HassFeederPart *part,
   HassDone counted = { .n = e.n,
                        .bytes = part->in_bytes,
                        .work = hass_round_work_taken (&round->round, e) };
+  if (G_UNLIKELY (f->worker->functions))
+    hass_functions_note (f->worker, &round->round, e);
   if (hass_round_is_exclusive (&round->round, e))
     counted.exclusive = counted.work;
   for (gsize i = 0; i < part->n_blocks; i++)

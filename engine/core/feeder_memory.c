@@ -34,6 +34,8 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
   if (!elsewhere)
     {
       HassDone counted = { .n = e.n, .n_failed = e.n, .part = TRUE };
+      if (f->worker->functions)
+        hass_functions_note (f->worker, &round->round, e);
       hass_results_refused (job, f->worker, round, e, message);
       hass_execute_count (job, f->worker, round, counted, 0, now_ns);
     }

@@ -72,6 +72,20 @@ hass_copy_new (HassJob *job, HassCopier *copier)
   return copy;
 }
 
+/* functions.c; but for the first and the last only where worker->functions */
+HassFunctionCounts *hass_functions_new (const HassJob *job);
+void hass_functions_note (HassWorker *worker, const HassRound *round,
+                          HassExtent extent);
+void hass_functions_forget (HassWorker *worker, const HassRound *round,
+                            HassExtent extent);
+gboolean hass_functions_measure (HassWorker *worker, HassExtent extent);
+guint32 hass_functions_run (const HassJob *job, const HassRound *round,
+                            HassExtent extent, guint *function);
+void hass_functions_took (HassWorker *worker, guint function, guint32 n,
+                          gint64 ns);
+void hass_functions_count (HassWorker *worker, gint64 busy_ns, guint64 bytes);
+void hass_functions_report (HassJob *job, HassReport *report);
+
 /* handles.c */
 HassHandles *hass_handles_take (guint n_workers);
 void hass_handles_keep (HassHandles *handles);

@@ -45,6 +45,7 @@ make_workers (HassJob *job, GError **error)
       w->index = i;
       w->counter = job->n_cores > 0 ? i : i - 1;
       w->last_chunk = 1;
+      w->functions = hass_functions_new (job);
       atomic_init (&w->cpu, -1);
     }
   gboolean ok = TRUE;
@@ -280,6 +281,7 @@ hass_job_free (HassJob *job)
       HassWorker *w = &job->workers[i];
       hass_accumulator_free (job, &reduction, w->accumulator);
       g_free (w->nested);
+      g_free (w->functions);
     }
   clear_shared (job);
   hass_handles_keep (job->handles);

@@ -79,25 +79,37 @@ typedef struct
 
 /**
  * HassStageReport: what one stage of a pipeline did, or the tasks of one
- * codelet of a dataflow. Times are in s.
- * @name: name of the stage or codelet.
- * @mode: "parallel", "ordered", "serial" or "caller"; of a codelet "codelet".
+ * codelet of a dataflow, or those tasks of a function farm that call the same
+ * function. Times are in s.
+ * @name: name of the stage or codelet. Functions have no names: they are called
+ *   after the first of HassFunctionFarm.tasks that calls them, "like task 7",
+ *   and if others share its GPU functions and differ in HassTask.gpu_function,
+ *   "like task 7, gpu_function 2". "other tasks": emitted ones that call a
+ *   function that none of HassFunctionFarm.tasks does.
+ * @mode: "parallel", "ordered", "serial" or "caller"; of a codelet "codelet",
+ *   of a function "function".
  * @tokens: tokens that it computed, also those that it dropped or that failed,
- *   and each as often as it was sent back to it; of a codelet: its tasks that
- *   were computed, also those that failed.
+ *   and each as often as it was sent back to it; of a codelet or function: its
+ *   tasks that were computed, also those that failed.
  * @bytes: bytes of their inputs; of a codelet 0.
- * @batches: how often a core or a device began a run of tokens.
+ * @batches: how often a core or a device began a run of tokens; of a function
+ *   in how many pulls of cores and bundles of devices it had tasks.
  * @busy_s: time that cores computed at this stage, summed over the cores, those
  *   that run pieces of a hass_worker_parallel_for() included. Of tasks shorter
- *   than a microsecond one of 64 is measured.
+ *   than a microsecond one of 64 is measured; of such tasks of a function farm
+ *   one pull of 64, if it has several functions. In virtual time such a pull is
+ *   divided by HassTask.expected_time.
  * @device_s: likewise of the other devices. Of consecutive stages that a device
- *   computes without copies in between the first one has all of the time.
+ *   computes without copies in between the first one has all of the time. Of
+ *   functions these are the devices' HassDeviceReport.busy_s; a bundle with
+ *   tasks of several is divided by their HassTask.expected_time.
  * @waiting_s: time that tokens waited before the stage, summed over the tokens;
  *   divided by the makespan: how many waited on average, which tables call
- *   "queued". Of a codelet 0.
+ *   "queued". Of a codelet or function 0.
  * @utilisation: @busy_s / (n * makespan), n being how many tokens cores can
  *   compute at this stage at once: 1, unless it is PARALLEL; then the number of
- *   cores, or HassStage.at_once if that is less; of a codelet that of cores.
+ *   cores, or HassStage.at_once if that is less; of a codelet or a function
+ *   that of cores.
  *   Where n is less than the number of cores, without the time of cores that
  *   help in loops: the part of the time for which it had its n tokens.
  * @again: of a pure stage: tokens that a second device has begun while the
@@ -185,8 +197,13 @@ typedef struct
  * between tasks, and waking cores. The others are 0.
  * @halo_elements: number of halo elements that workers got; adjacent blocks
  *   computed in one call have one halo at each end.
- * @n_stages, @stages: [@n_stages] one entry a stage of a pipeline, or a codelet
- *   of a dataflow that was called; else 0 and NULL.
+ * @n_stages, @stages: [@n_stages] one entry a stage of a pipeline, a codelet of
+ *   a dataflow that was called, or a function of a function farm that was, if
+ *   its tasks have called several. Tasks call the same function if all their
+ *   members @cpu, @gpu, @workers and @gpu_function are equal. The tokens, bytes
+ *   and times of all functions together are those of all devices, failed tasks
+ *   included. Else 0 and NULL: also if HassFunctionFarm.tasks call more than 8
+ *   functions or only one.
  * @binding: a pipeline or dataflow: what bounds its rate, in a sentence: "stage
  *   'write' binds: ordered, busy 97 %"; else NULL. Of a pipeline it names the
  *   device or stage that was busiest, if that was for 70 % of the makespan or

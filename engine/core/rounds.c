@@ -314,4 +314,5 @@ const HassSourceOps hass_rounds_ops = { .create = hass_slots_create,
                                         .free = hass_slots_clear,
                                         .idle = rounds_are_idle,
                                         .has_work = rounds_have_work,
+                                        .report = hass_functions_report,
                                         .lost = rounds_lost };

@@ -140,12 +140,14 @@ append_transfers (GString *out, const HassReport *r)
     }
 }
 
-/* Appends the codelets of a dataflow. */
+/* Appends the codelets of a dataflow, or the functions of a function farm. */
 static void
 append_codelets (GString *out, const HassReport *r)
 {
   char mean[16], busy[16], device[16];
-  g_string_append_printf (out, "%-20s %12s %11s %11s %11s %6s\n", "codelet",
+  g_string_append_printf (out, "%-20s %12s %11s %11s %11s %6s\n",
+                          r->kind == HASS_FARM_DATAFLOW ? "codelet"
+                                                        : "function",
                           "tasks", "mean", "cores", "devices", "used");
   for (guint i = 0; i < r->n_stages; i++)
     {
@@ -319,10 +321,10 @@ hass_report_to_string (const HassReport *r)
   append_title (out, r);
   if (!r->strategy)
     return g_string_free (out, FALSE);
-  if (r->kind == HASS_FARM_DATAFLOW)
-    append_codelets (out, r);
-  else if (r->n_stages > 0)
+  if (r->kind == HASS_FARM_PIPELINE && r->n_stages > 0)
     append_stages (out, r);
+  else if (r->kind == HASS_FARM_DATAFLOW || r->n_stages > 0)
+    append_codelets (out, r);
   if (r->binding)
     g_string_append_printf (out, "%s\n", r->binding);
   if (r->most_tokens > 0)
@@ -375,17 +377,18 @@ add_unfinished (JsonBuilder *j, const HassUnfinished *u)
   json_builder_end_object (j);
 }
 
-/* Adds the stages of a pipeline, or codelets of a dataflow, and what binds; to
-   a farm's report nothing. */
+/* Adds the stages of a pipeline, or codelets of a dataflow, and what binds; or
+   the functions of a function farm. */
 static void
 add_stages (JsonBuilder *j, const HassReport *r)
 {
   if (r->n_stages == 0)
     return;
-  json_add_string (j, "binding", r->binding);
+  if (r->kind != HASS_FARM_FUNCTION)
+    json_add_string (j, "binding", r->binding);
   if (r->kind == HASS_FARM_DATAFLOW)
     json_add_double (j, "critical_path_s", r->critical_path_s);
-  else
+  else if (r->kind == HASS_FARM_PIPELINE)
     {
       json_add_int (j, "most_tokens", (gint64)r->most_tokens);
       json_add_int (j, "most_bytes", (gint64)r->most_bytes);
