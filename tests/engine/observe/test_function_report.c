@@ -115,7 +115,7 @@ static void
 check_sums (const HassReport *r, guint64 failed)
 {
   guint64 tokens = 0, units = 0, bytes = 0;
-  double cores = 0, devices = 0;
+  double cores = 0, devices = 0, used = 0;
   for (guint i = 0; i < r->n_stages; i++)
     {
       const HassStageReport *s = &r->stages[i];
@@ -125,9 +125,7 @@ check_sums (const HassReport *r, guint64 failed)
       bytes += s->bytes;
       cores += s->busy_s;
       devices += s->device_s;
-      CU_ASSERT_TRUE (near (s->utilisation, s->busy_s / (2 * r->makespan_s))
-                      || r->lost_teardown_s
-                             > 0); /* the makespan has grown since */
+      used += s->utilisation;
     }
   for (guint d = 0; d < r->n_devices; d++)
     {
@@ -136,6 +134,10 @@ check_sums (const HassReport *r, guint64 failed)
       *(cpu ? &cores : &devices)
           -= r->devices[d].busy_s * (cpu ? r->devices[d].cores : 1);
     }
+  /* live makespans go on until the farm has returned */
+  double busy_s = r->devices[0].busy_s;
+  CU_ASSERT_TRUE (used >= 0.999999 * busy_s / r->makespan_s);
+  CU_ASSERT_TRUE (!r->virtual_time || near (used, busy_s / r->makespan_s));
   CU_ASSERT_EQUAL (tokens, units + failed);
   CU_ASSERT_EQUAL (bytes, r->bytes);
   CU_ASSERT_TRUE (near (cores + r->makespan_s, r->makespan_s));
