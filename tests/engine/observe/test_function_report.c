@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "hass/hass.h"
+#include "hass/strategy.h"
 #include "hass_test.h"
 #include "tests/engine/stand_in.h"
 #include "tests/engine/trial.h"
@@ -66,6 +67,32 @@ kernel (const HassBundle *bundle, gpointer data)
 
 STAND_IN_WORKER (gpu, kernel)
 
+/* -- A strategy by which cores pull several units at a time --------------- */
+
+static HassAnswer
+grant (gpointer self, HassRound *round, guint device, gboolean force,
+       HassGrant *grant)
+{
+  (void)self, (void)round, (void)force;
+  grant->chunk = 10;
+  return device == 0 ? HASS_TAKE : HASS_DONE;
+}
+
+static void
+destroy (gpointer self)
+{
+  (void)self;
+}
+
+static const HassStrategyOps ops
+    = { .struct_size = sizeof ops,
+        .name = "pulls-several",
+        .summary = "has the cores alone pull, ten units at a time",
+        .farms = HASS_FARM_ANY,
+        .create = trial_env,
+        .grant = grant,
+        .destroy = destroy };
+
 /* -- Farms -------------------------------------------------------------- */
 
 /* Runs tasks of these functions in turn. */
@@ -75,8 +102,10 @@ run (HassFunctionFarm *f, const HassTask *functions, guint n_functions)
   static const guint8 input[BYTES];
   HassTask tasks[N_TASKS];
   HassReport *report = NULL;
+  gboolean fails = FALSE;
   for (guint i = 0; i < N_TASKS; i++)
     {
+      fails |= functions[i % n_functions].cpu == fail;
       tasks[i] = functions[i % n_functions];
       tasks[i].input = input;
       tasks[i].input_bytes = BYTES;
@@ -90,7 +119,7 @@ run (HassFunctionFarm *f, const HassTask *functions, guint n_functions)
   watchdog (20, "a report of functions");
   gboolean ok = hass_function_farm (f, &report, NULL);
   watchdog (0, NULL);
-  CU_ASSERT_EQUAL (ok, functions[0].cpu != fail);
+  CU_ASSERT_EQUAL (ok, !fails || f->run.on_error == HASS_ON_ERROR_CONTINUE);
   CU_ASSERT_PTR_NOT_NULL_FATAL (report);
   return report;
 }
@@ -101,6 +130,26 @@ run_on_cores (const HassTask *functions, guint n_functions)
   HassFunctionFarm f = HASS_FUNCTION_FARM_INIT;
   f.run.platform = "";
   return run (&f, functions, n_functions);
+}
+
+/* Runs tasks of which a core pulls several at a time. As it would pull those
+   that only cores can run one by one, there is a device, which gets none. */
+static HassReport *
+run_in_pulls (HassErrorPolicy on_error, const HassTask *functions,
+              guint n_functions)
+{
+  StandInPlan plan = { .depth = 1 };
+  HassDevice *device = stand_in_new (&plan);
+  HassFunctionFarm f = HASS_FUNCTION_FARM_INIT;
+  hass_strategy_register (&ops, NULL); /* or it is there already */
+  f.run.platform = "";
+  f.run.strategy = ops.name;
+  f.run.on_error = on_error;
+  f.run.devices = &device;
+  f.run.n_devices = 1;
+  HassReport *report = run (&f, functions, n_functions);
+  stand_in_free (device);
+  return report;
 }
 
 static gboolean
@@ -183,10 +232,13 @@ beside_a_device (void)
 static void
 times (void)
 {
-  const HassTask functions[] = { { .cpu = quick }, { .cpu = spin } };
-  g_autoptr (HassReport) r = run_on_cores (functions, 2);
+  const HassTask functions[]
+      = { { .cpu = quick, .gpu = gpu }, { .cpu = spin, .gpu = gpu } };
+  g_autoptr (HassReport) r = run_in_pulls (HASS_ON_ERROR_STOP, functions, 2);
   CU_ASSERT_EQUAL_FATAL (r->n_stages, 2);
   check_sums (r, 0);
+  CU_ASSERT_TRUE (r->stages[0].batches + r->stages[1].batches
+                  > r->devices[0].bundles);
   CU_ASSERT_TRUE (r->stages[1].busy_s >= 1e-6 * (SPIN_US - 1) * (N_TASKS / 2));
 }
 
@@ -204,26 +256,22 @@ emitted (void)
   CU_ASSERT_STRING_EQUAL (r->stages[2].name, "other tasks");
 }
 
-/* The farm stops in the midst of its pulls: tasks that were not called are not
+/* The farm stops in the midst of a pull: tasks that were not called are not
    counted. */
 static void
 stopped (void)
 {
-  const HassTask functions[] = { { .cpu = fail }, { .cpu = quick } };
-  HassFunctionFarm f = HASS_FUNCTION_FARM_INIT;
-  for (guint on = 0; on < 2; on++)
+  const HassTask functions[]
+      = { { .cpu = quick, .gpu = gpu }, { .cpu = fail, .gpu = gpu } };
+  const HassErrorPolicy policies[]
+      = { HASS_ON_ERROR_STOP, HASS_ON_ERROR_CONTINUE };
+  for (guint i = 0; i < G_N_ELEMENTS (policies); i++)
     {
-      guint64 tokens = 0;
-      f.run.platform = "";
-      f.run.on_error = on ? HASS_ON_ERROR_CONTINUE : HASS_ON_ERROR_STOP;
-      const HassTask of_continue[] = { functions[1], functions[0] };
-      g_autoptr (HassReport) r = run (&f, on ? of_continue : functions, 2);
-      for (guint i = 0; i < r->n_stages; i++)
-        tokens += r->stages[i].tokens;
-      if (r->n_stages > 0) /* else only one function was called */
-        CU_ASSERT_EQUAL (tokens, atomic_load (&n_calls));
-      if (on)
-        check_sums (r, N_TASKS / 2);
+      g_autoptr (HassReport) r = run_in_pulls (policies[i], functions, 2);
+      CU_ASSERT_EQUAL_FATAL (r->n_stages, 2);
+      CU_ASSERT_EQUAL (r->stages[0].tokens + r->stages[1].tokens,
+                       atomic_load (&n_calls));
+      check_sums (r, r->stages[1].tokens);
     }
 }
 
