@@ -187,7 +187,7 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   HassDone done;
   if (G_UNLIKELY (worker->functions))
     hass_functions_note (worker, &slot->round, e);
-  if (G_UNLIKELY (worker->functions) && hass_functions_measure (worker, e))
+  if (G_UNLIKELY (worker->functions) && hass_functions_measure (worker))
     done = compute_runs (job, worker, slot, e);
   else
     done = compute_units (job, worker, slot, e, dry);

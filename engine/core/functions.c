@@ -58,7 +58,8 @@ HassFunctionCounts *
 hass_functions_new (const HassJob *job)
 {
   const HassFarm *farm = job->farm;
-  gboolean told = farm->n_functions > 1 && (!farm->generate || job->n_devices > 1);
+  gboolean told
+      = farm->n_functions > 1 && (!farm->generate || job->n_devices > 1);
   return told ? g_new0 (HassFunctionCounts, 1) : NULL;
 }
 
@@ -77,8 +78,8 @@ static Count *
 note_some (HassFunctionCounts *counts, guint function, guint32 n, gint sign)
 {
   Count *c = &counts->of[function];
-  counts->mixed |= counts->last != function
-                   && counts->of[counts->last].noted > 0;
+  counts->mixed
+      |= counts->last != function && counts->of[counts->last].noted > 0;
   counts->last = function;
   c->noted += (guint64)(sign * (gint64)n);
   return c;
@@ -123,7 +124,7 @@ hass_functions_forget (HassWorker *worker, const HassRound *round, HassExtent e)
 /* Returns: whether the core shall compute the units of a pull run by run, and
    measure each. */
 gboolean
-hass_functions_measure (HassWorker *worker, HassExtent e)
+hass_functions_measure (HassWorker *worker)
 {
   HassFunctionCounts *counts = worker->functions;
   if (!worker->job->engine->real_time || !counts->mixed)

@@ -78,7 +78,7 @@ void hass_functions_note (HassWorker *worker, const HassRound *round,
                           HassExtent extent);
 void hass_functions_forget (HassWorker *worker, const HassRound *round,
                             HassExtent extent);
-gboolean hass_functions_measure (HassWorker *worker, HassExtent extent);
+gboolean hass_functions_measure (HassWorker *worker);
 guint32 hass_functions_run (const HassJob *job, const HassRound *round,
                             HassExtent extent, guint *function);
 void hass_functions_took (HassWorker *worker, guint function, guint32 n,

@@ -82,10 +82,11 @@ typedef struct
  * codelet of a dataflow, or those tasks of a function farm that call the same
  * function. Times are in s.
  * @name: name of the stage or codelet. Functions have no names: they are called
- *   after the first of HassFunctionFarm.tasks that calls them, "like task 7",
- *   and if others share its GPU functions and differ in HassTask.gpu_function,
- *   "like task 7, gpu_function 2". "other tasks": emitted ones that call a
- *   function that none of HassFunctionFarm.tasks does.
+ *   after the first task that calls them, known or of the generator, "like task
+ *   7" (HassBlock.seq), and if others share its GPU functions and differ in
+ *   HassTask.gpu_function, "like task 7, gpu_function 2". "other tasks": those
+ *   that call a further function than eight, or that a worker has emitted and
+ *   none of the former calls.
  * @mode: "parallel", "ordered", "serial" or "caller"; of a codelet "codelet",
  *   of a function "function".
  * @tokens: tokens that it computed, also those that it dropped or that failed,
@@ -200,10 +201,11 @@ typedef struct
  * @n_stages, @stages: [@n_stages] one entry a stage of a pipeline, a codelet of
  *   a dataflow that was called, or a function of a function farm that was, if
  *   its tasks have called several. Tasks call the same function if all their
- *   members @cpu, @gpu, @workers and @gpu_function are equal. The tokens, bytes
- *   and times of all functions together are those of all devices, failed tasks
- *   included. Else 0 and NULL: also if HassFunctionFarm.tasks call more than 8
- *   functions or only one.
+ *   members @cpu, @gpu, @workers and @gpu_function are equal, and all or none
+ *   have a @parallelism above 1. The tokens, bytes and times of all functions
+ *   together are those of all devices, failed tasks included. Else 0 and NULL:
+ *   also of a farm with a generator and without devices beside the cores, and
+ *   if HassFunctionFarm.tasks call one function and there is no generator.
  * @binding: a pipeline or dataflow: what bounds its rate, in a sentence: "stage
  *   'write' binds: ordered, busy 97 %"; else NULL. Of a pipeline it names the
  *   device or stage that was busiest, if that was for 70 % of the makespan or

@@ -95,7 +95,18 @@ static const HassStrategyOps ops
 
 /* -- Farms -------------------------------------------------------------- */
 
-/* Runs tasks of these functions in turn. */
+static gboolean
+generate (HassEmitter *emitter, gpointer tasks, GError **error)
+{
+  (void)error;
+  for (guint i = 0; i < N_TASKS; i++)
+    if (!hass_emitter_emit_task (emitter, (const HassTask *)tasks + i))
+      return FALSE;
+  return TRUE;
+}
+
+/* Runs tasks of these functions in turn, known at the beginning unless there is
+   a generator. */
 static HassReport *
 run (HassFunctionFarm *f, const HassTask *functions, guint n_functions)
 {
@@ -111,8 +122,9 @@ run (HassFunctionFarm *f, const HassTask *functions, guint n_functions)
       tasks[i].input_bytes = BYTES;
       tasks[i].expected_time = 1;
     }
-  f->tasks = tasks;
-  f->n_tasks = N_TASKS;
+  f->user_data = tasks;
+  f->tasks = f->generate ? NULL : tasks;
+  f->n_tasks = f->generate ? 0 : N_TASKS;
   f->run.n_cores = 2;
   atomic_store (&n_calls, 0);
   atomic_store (&n_spins, 0);
@@ -199,21 +211,23 @@ static void
 beside_a_device (void)
 {
   StandInPlan plan = { .depth = 2 };
-  for (guint live = 0; live < 2; live++)
+  for (guint i = 0; i < 4; i++)
     {
+      guint live = i % 2;
       const HassTask functions[]
           = { { .cpu = quick },
               { .cpu = quick, .gpu = gpu, .parallelism = 100 },
               { .cpu = live ? NULL : quick, .gpu = gpu, .gpu_function = 1 } };
       HassDevice *device = live ? stand_in_new (&plan) : NULL;
       HassFunctionFarm f = HASS_FUNCTION_FARM_INIT;
+      f.generate = i < 2 ? NULL : generate;
       f.run.platform = live ? "" : H200;
       f.run.devices = device ? &device : NULL;
       f.run.n_devices = live;
       g_autoptr (HassReport) r = run (&f, functions, N_FUNCTIONS);
       CU_ASSERT_EQUAL_FATAL (r->n_stages, N_FUNCTIONS);
-      for (guint i = 0; i < N_FUNCTIONS; i++)
-        CU_ASSERT_EQUAL (r->stages[i].tokens, N_TASKS / N_FUNCTIONS);
+      for (guint k = 0; k < N_FUNCTIONS; k++)
+        CU_ASSERT_EQUAL (r->stages[k].tokens, N_TASKS / N_FUNCTIONS);
       check_sums (r, 0);
       CU_ASSERT_STRING_EQUAL (r->stages[0].name, "like task 0");
       CU_ASSERT_STRING_EQUAL (r->stages[1].name, "like task 1, gpu_function 0");
@@ -299,22 +313,30 @@ texts (void)
 }
 
 static void
-without (void)
+one (void)
 {
-  HassTask functions[HASS_MOST_FUNCTIONS + 1];
-  for (guint k = 0; k <= HASS_MOST_FUNCTIONS; k++)
+  const HassTask function = { .cpu = quick };
+  g_autoptr (HassReport) r = run_on_cores (&function, 1);
+  g_autofree char *table = hass_report_to_string (r);
+  g_autofree char *json = hass_report_to_json (r);
+  CU_ASSERT_EQUAL (r->n_stages, 0);
+  CU_ASSERT_PTR_NULL (r->stages);
+  CU_ASSERT_PTR_NULL (strstr (table, "function "));
+  CU_ASSERT_PTR_NULL (strstr (json, "\"stages\""));
+}
+
+static void
+too_many (void)
+{
+  HassTask functions[HASS_MOST_FUNCTIONS + 2];
+  for (guint k = 0; k < G_N_ELEMENTS (functions); k++)
     functions[k] = (HassTask){ .cpu = quick, .gpu_function = k };
-  guint of[] = { 1, HASS_MOST_FUNCTIONS + 1 };
-  for (guint i = 0; i < G_N_ELEMENTS (of); i++)
-    {
-      g_autoptr (HassReport) r = run_on_cores (functions, of[i]);
-      g_autofree char *table = hass_report_to_string (r);
-      g_autofree char *json = hass_report_to_json (r);
-      CU_ASSERT_EQUAL (r->n_stages, 0);
-      CU_ASSERT_PTR_NULL (r->stages);
-      CU_ASSERT_PTR_NULL (strstr (table, "function "));
-      CU_ASSERT_PTR_NULL (strstr (json, "\"stages\""));
-    }
+  g_autoptr (HassReport) r = run_on_cores (functions, G_N_ELEMENTS (functions));
+  CU_ASSERT_EQUAL_FATAL (r->n_stages, HASS_MOST_FUNCTIONS + 1);
+  check_sums (r, 0);
+  const HassStageReport *others = &r->stages[HASS_MOST_FUNCTIONS];
+  CU_ASSERT_STRING_EQUAL (others->name, "other tasks");
+  CU_ASSERT_EQUAL (others->tokens, 2 * (N_TASKS / G_N_ELEMENTS (functions)));
 }
 
 HASS_TEST_SUITE (report_functions,
@@ -326,4 +348,5 @@ HASS_TEST_SUITE (report_functions,
                  { "a farm that fails counts the tasks that were called",
                    stopped },
                  { "the table and the JSON show functions", texts },
-                 { "one function, or too many, show no functions", without })
+                 { "one function is not shown", one },
+                 { "functions that are too many are shown together", too_many })
