@@ -56,10 +56,38 @@ told (const HassFunctions *s, guint function, guint device)
 }
 
 gboolean
-hass_function_known (const HassFunctions *s, guint function, guint device)
+hass_function_shown (const HassFunctions *s, guint function, guint device)
 {
   const HassFunctionPace *p = pace_of (s, function, device);
   return p->fit.seen > 0 || p->work > 0 || told (s, function, device);
+}
+
+/* Returns the device whose pace in a function is a device's own or, until a GPU
+   has shown its own, that of another GPU; the number of devices: unknown. */
+static guint
+like (const HassFunctions *s, guint function, guint device)
+{
+  if (hass_function_shown (s, function, device))
+    return device;
+  for (guint d = 0; d < s->u->n && device != s->u->cpu; d++)
+    if (d != s->u->cpu && hass_function_shown (s, function, d))
+      return d;
+  return s->u->n;
+}
+
+gboolean
+hass_function_known (const HassFunctions *s, guint function, guint device)
+{
+  return like (s, function, device) < s->u->n;
+}
+
+gboolean
+hass_function_tried (const HassFunctions *s, guint function)
+{
+  for (guint d = 0; d < s->u->n; d++)
+    if (pace_of (s, function, d)->trying)
+      return TRUE;
+  return FALSE;
 }
 
 /* Returns the time of a unit of work of a function on a core, in ns; 0:
@@ -99,13 +127,16 @@ double
 hass_function_gpu_ns (const HassFunctions *s, guint function, guint device,
                       double units)
 {
-  const HassFunctionPace *p = pace_of (s, function, device);
-  const HassProfileRate *before = told (s, function, device);
+  guint shown = like (s, function, device);
+  if (shown == s->u->n)
+    return INFINITY;
+  const HassFunctionPace *p = pace_of (s, function, shown);
+  const HassProfileRate *before = told (s, function, shown);
   double work = units * s->work[function];
   if (before)
     return told_ns (before, work)
            * (p->told_ns > 0 ? p->took_ns / p->told_ns : 1);
-  return p->fit.seen > 0 ? hass_fit_ns (&p->fit, work) : INFINITY;
+  return hass_fit_ns (&p->fit, work);
 }
 
 double
@@ -140,7 +171,7 @@ n_known (const HassFunctions *s)
   guint n = 0;
   for (guint k = 0; k < s->n; k++)
     for (guint d = 0; d < s->u->n; d++)
-      n += hass_function_known (s, k, d);
+      n += hass_function_shown (s, k, d);
   return n;
 }
 
@@ -258,7 +289,7 @@ hass_functions_granted (HassFunctions *s, const HassRound *round, guint device,
     }
   HassFunctionPace *p = pace_of (s, k, device);
   double ns = hass_function_gpu_ns (s, k, device, (double)grant->taken);
-  p->trying = !hass_function_known (s, k, device);
+  p->trying = !hass_function_shown (s, k, device);
   p->most = MAX (p->most, grant->taken);
   seat->end_ns = MAX (seat->end_ns, hass_functions_now_ns (s))
                  + (isfinite (ns) ? ns : 0);

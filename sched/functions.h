@@ -11,26 +11,27 @@
       suit GPUs at the back (as HeteroPrio orders queues: Agullo et al. 2016).
       The order is made anew when a pace becomes known.
    2. Cores. A core gets a unit if it ends it before the GPUs would be done with
-      all that waits. Where there are many units, most of those in front of the
-      position at which cores and GPUs would meet become a share, from which
-      cores take without asking.
+      all that waits. Of short units in front of the position at which cores and
+      GPUs would meet so many become a share, from which cores take without
+      asking, that they compute them for a while.
    3. GPUs. A GPU takes units of the function at the back, as long as it ends
       one before the cores would be done with all that waits: half of its part
       up to the meeting point, so that bundles shrink (guided self-scheduling),
       but so much that the fixed part of a bundle's time is small, and all if it
       is surely done with it before a core ends a unit. While cores
       compute their first units it takes single ones.
-   4. What is unknown. A GPU tries each function with one unit, or what fills a
-      quarter of it, first; cores leave it one. A function that cores have not
-   computed is taken to take them as long per work as another one. Of cores that
-   have computed nothing a unit is taken to take as long as in other rounds
-   (start.c), in the function that the GPUs do fastest.
-
+   4. What is unknown. One GPU tries each function with one unit, or what fills
+   a quarter of it, first; cores leave it one. Until another GPU has computed
+      the function, it is taken to be as fast, for GPUs of a machine are mostly
+      alike, and its first bundle is as small. A function that cores have not
+      computed is taken to take them as long per work as another one. Of cores
+      that have computed nothing a unit is taken to take as long as in other
+      rounds (start.c), in the function that the GPUs do fastest.
    5. Bundles that do not fill a GPU. What a kernel takes then does not depend
    on the number of units, be they simple tasks (parallelism 1), of which a GPU
-   computes one on each multiprocessor, or parallel ones of few threads: until
-   bundles of several sizes have shown it, that part of a bundle's time is taken
-   to be fixed.
+      computes one on each multiprocessor, or parallel ones of few threads:
+      until bundles of several sizes have shown it, that part of a bundle's time
+      is taken to be fixed.
 
    A decision costs O(functions * devices + log units).
 
@@ -129,9 +130,14 @@ double hass_function_fill (const HassFunctions *s, guint function,
                            guint device);
 /* Returns the time of the last completion, or of the round's begin. */
 double hass_functions_now_ns (const HassFunctions *s);
-/* Returns whether a device's pace in a function is known. */
+/* Return whether a device has shown its pace in a function, and whether it is
+   known, of a GPU from another one if need be. */
+gboolean hass_function_shown (const HassFunctions *s, guint function,
+                              guint device);
 gboolean hass_function_known (const HassFunctions *s, guint function,
                               guint device);
+/* Returns whether a GPU computes its first units of a function. */
+gboolean hass_function_tried (const HassFunctions *s, guint function);
 /* Returns whether a GPU may be counted on: it has not failed, and is open or
    predicted to be, and not long overdue. */
 gboolean hass_function_counts (const HassFunctions *s, guint device);

@@ -52,14 +52,15 @@ struct HassFunctionCounts
   gboolean mixed;  /* units of others were noted as well */
 };
 
-/* Returns: NULL if nothing is counted: tasks call one function, or those of a
-   generator have none of a device, so that nobody has asked what they call. */
+/* Returns: NULL if nothing is counted: loads are no tasks, as in a model, tasks
+   call one function, or those of a generator have none of a device, so that
+   nobody has asked what they call. */
 HassFunctionCounts *
 hass_functions_new (const HassJob *job)
 {
   const HassFarm *farm = job->farm;
-  gboolean told
-      = farm->n_functions > 1 && (!farm->generate || job->n_devices > 1);
+  gboolean told = farm->known_function_of && farm->n_functions > 1
+                  && (!farm->generate || job->n_devices > 1);
   return told ? g_new0 (HassFunctionCounts, 1) : NULL;
 }
 

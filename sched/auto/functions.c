@@ -22,14 +22,9 @@
    the GPU is slow. */
 #define FILLED 4
 #define TRIED 8
-/* The cores' part becomes a share, from which they take without asking, if it
-   has this many units for each core, and so much of it. Guesses: a larger part
-   ends late if paces were wrong; a smaller one is asked for more often. */
-#define WAVES 4
-#define SHARE_PART 0.5
-/* While a GPU has not shown its pace in each function, cores get what takes
-   them so long at once, in ns. A guess, as in cpu.c: more, and units are gone
-   that the GPU could do; less, and cores ask more often. */
+/* Cores get what takes them so long at once, in ns, if their part has so much.
+   A guess, as in cpu.c: more, and units are gone that GPUs could do; less, and
+   cores ask more often. */
 #define AHEAD_NS 2e6
 
 /* Returns the place in the order of the function at a position. */
@@ -62,16 +57,21 @@ meet (const HassFunctions *f, guint64 front, guint64 back)
 
 /* -- GPUs --------------------------------------------------------------- */
 
-/* Returns how many units a GPU tries a function with; 0: it is known, or being
-   tried. */
+/* Returns how many units a GPU's first bundle of a function has. */
 static guint64
 tries (const HassFunctions *f, guint function, guint device, guint64 units)
 {
   double fill = hass_function_fill (f, function, device) / FILLED;
-  if (hass_function_known (f, function, device)
-      || f->paces[function * f->u->n + device].trying)
-    return 0;
   return (guint64)CLAMP (fill, 1, (double)(units / TRIED + 1));
+}
+
+/* Returns whether nobody knows how fast a GPU computes a function, nor will
+   soon. */
+static gboolean
+to_try (const HassFunctions *f, guint function, guint device)
+{
+  return !hass_function_known (f, function, device)
+         && !hass_function_tried (f, function);
 }
 
 /* Returns how many GPUs compute a function. */
@@ -114,7 +114,9 @@ bundle (const HassFunctions *f, guint function, guint device, guint64 units)
              <= hass_function_core_ns (f, function)
       && isfinite (hass_function_core_ns (f, function)))
     n = units;
-  if (p->told_ns == 0 && p->most > 0)
+  if (!hass_function_shown (f, function, device))
+    n = MIN (n, tries (f, function, device, units));
+  else if (p->told_ns == 0 && p->most > 0)
     n = MIN (n, GROWTH * p->most);
   return cores_begin (f) ? 1 : MAX (n, 1);
 }
@@ -128,7 +130,7 @@ hass_auto_functions_gpu (HassAuto *s, HassRound *round, guint device,
   guint64 lo = hass_round_front (round), hi = hass_round_back (round);
   guint first = place_of (f, lo), last = place_of (f, hi > lo ? hi - 1 : lo);
   guint k = f->order[last];
-  guint64 from = MAX (f->first[last], lo), n;
+  guint64 from = MAX (f->first[last], lo);
   grant->source = HASS_FROM_BACK;
   grant->in_flight = f->u->devices[device].max_in_flight;
   grant->units = 1;
@@ -139,16 +141,16 @@ hass_auto_functions_gpu (HassAuto *s, HassRound *round, guint device,
   if (f->seats[device].failed || hi == lo)
     return HASS_TAKE;
   s->why = "to show its pace in a function";
-  if ((n = tries (f, k, device, hi - from)) > 0)
+  if (to_try (f, k, device))
     {
-      grant->units = n;
+      grant->units = tries (f, k, device, hi - from);
       return HASS_TAKE;
     }
-  n = tries (f, f->order[first], device, f->first[first + 1] - lo);
-  if (n > 0 && first < last)
+  if (first < last && to_try (f, f->order[first], device))
     {
       grant->source = HASS_FROM_FRONT;
-      grant->units = n;
+      grant->units
+          = tries (f, f->order[first], device, f->first[first + 1] - lo);
       return HASS_TAKE;
     }
   s->why = "until it has shown its pace";
@@ -212,22 +214,21 @@ any_unknown (const HassFunctions *f)
   return FALSE;
 }
 
-/* Returns how many units of a function are kept for GPUs that are open, or will
-   be before a core ends a unit, and have not computed it. */
+/* Returns how many units of a function are kept for a GPU that is open, or will
+   be before a core ends a unit, and is to try it. */
 static guint64
 kept (const HassFunctions *f, guint function, double core_ns)
 {
-  guint64 n = 0;
   for (guint d = 0; d < f->u->n; d++)
     {
       const HassDeviceTraits *t = &f->u->devices[d];
       double opens_ns
           = t->opening ? (double)t->opens_at_ns - hass_functions_now_ns (f) : 0;
-      n += hass_function_counts (f, d) && opens_ns < core_ns
-           && !hass_function_known (f, function, d)
-           && !f->paces[function * f->u->n + d].trying;
+      if (hass_function_counts (f, d) && opens_ns < core_ns
+          && to_try (f, function, d))
+        return 1;
     }
-  return n;
+  return 0;
 }
 
 /* Returns how many units at the front of [lo, hi) idle cores get, each of
@@ -257,17 +258,15 @@ units_for_cores (HassAuto *s, const HassRound *round, gboolean force,
   guint place = place_of (f, lo);
   guint64 most = MIN (f->first[place + 1], hi) - lo;
   double each_ns = hass_function_core_ns (f, f->order[place]), late_ns = 0;
-  gboolean unknown = any_unknown (f), ahead = unknown && isfinite (each_ns);
-  if (!isfinite (each_ns))
+  gboolean unknown = any_unknown (f), known = isfinite (each_ns);
+  if (!known)
     {
       double gpus_ns = hass_functions_gpus_ns (f, lo, hi);
       double wait_ns = hass_auto_shows_within (s, round), times = 1;
       double gpu_ns = fastest_ns (f, &times);
       each_ns = times * gpu_ns;
-      if (gpu_ns > 0)
-        wait_ns = MIN (wait_ns, gpu_ns * (double)hass_round_units (round));
-      s->why = "until a GPU has shown its paces, because units are few";
-      if (unknown && !force && hass_auto_few_units (f->u, round)
+      s->why = "until a GPU has shown a pace, because units are few";
+      if (gpu_ns == 0 && unknown && !force && hass_auto_few_units (f->u, round)
           && hass_auto_may_wait (s, wait_ns, grant))
         return 0;
       late_ns = isfinite (gpus_ns)
@@ -277,14 +276,10 @@ units_for_cores (HassAuto *s, const HassRound *round, gboolean force,
   s->why = "as many as end before GPUs would be done with all";
   guint64 n = in_time (f, lo, hi, each_ns, late_ns);
   guint64 keep = kept (f, f->order[place], each_ns);
-  guint64 part = unknown ? 0 : meet (f, lo, hi) - lo;
-  if (n > 0 && ahead)
-    n = MAX (n, (guint64)(AHEAD_NS * f->u->cores / MAX (each_ns, 1)));
-  if (part >= WAVES * (guint64)f->u->cores)
-    {
-      s->why = "most of their part";
-      n = MAX (n, (guint64)((double)part * SHARE_PART));
-    }
+  guint64 part = unknown ? most : meet (f, lo, hi) - lo;
+  if (n > 0 && known)
+    n = MAX (n,
+             MIN ((guint64)(AHEAD_NS * f->u->cores / MAX (each_ns, 1)), part));
   return force ? MAX (MIN (n, most), 1) : MIN (n, most - MIN (keep, most));
 }
 
