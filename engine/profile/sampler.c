@@ -76,6 +76,9 @@
    smaller, and the fixed part is noise; larger, and the fixed part is seldom
    known. */
 #define LEAST_CORRELATION 0.5
+/* At least this part of the time of bundles depends on their work. A guess, as
+   in sched/fit.c: with 0 the rate could be infinite. */
+#define LEAST_SLOPED 0.02
 
 typedef struct
 {
@@ -96,6 +99,10 @@ typedef struct
   /* completions in @rest, mean and squared deviations of their work and time */
   guint64 n;
   double mean_work, mean_ns, var_work, var_ns, covar;
+  /* of all completions, their number and the part of their kernels' time that
+     more units would not have needed */
+  guint64 n_all;
+  double unfilled_ns;
 } Sampler;
 
 struct HassSamplers
@@ -224,6 +231,19 @@ observe_function (HassSamplers *samplers, const HassCompletion *done)
   hass_samplers_observe (samplers->functions[done->function], &told);
 }
 
+/* Returns: the part of the kernels' time of a bundle that more units would not
+   have needed, as it did not fill the GPU: simple tasks (an element each) fill
+   it when each multiprocessor computes one, others by their elements. */
+static double
+unfilled_ns (const HassDeviceTraits *t, const HassCompletion *done, double ns)
+{
+  double fill = done->elements > done->units ? t->width : t->cores;
+  double kernel_ns = done->kernel_busy_ns > 0 ? done->kernel_busy_ns : ns;
+  if (done->elements == 0) /* unknown */
+    return 0;
+  return kernel_ns * (1 - MIN ((double)done->elements / MAX (fill, 1), 1));
+}
+
 void
 hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done)
 {
@@ -246,6 +266,9 @@ hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done)
   guint in_flight = samplers->env->devices[done->device].max_in_flight;
   add (s->begun ? &s->rest : &s->warm_up, done, ns,
        held_ns / MAX (in_flight, 1));
+  s->n_all++;
+  s->unfilled_ns
+      += unfilled_ns (&samplers->env->devices[done->device], done, ns);
   if (s->begun && !cpu)
     {
       double off_work = done->work - s->mean_work, off_ns = ns - s->mean_ns;
@@ -280,6 +303,8 @@ hass_samplers_had_loads (HassSamplers *samplers, guint64 loads)
     hass_stage_samplers_had_loads (samplers->stages, loads);
 }
 
+/* Returns: the fixed part of a bundle's time, as a line over bundles of several
+   sizes shows it; 0: it does not. */
 static double
 latency (const Sampler *s)
 {
@@ -344,9 +369,18 @@ sample_of (const HassSamplers *samplers, guint device,
       || sum.busy_ns * servers < (brief ? SHORT_BUSY_NS : LEAST_BUSY_NS)
       || sum.units == 0 || !(sum.work > 0) || !(sum.products > 0))
     return (HassProfileSample){ 0 };
+  /* Until bundles of a function have shown it, what a full GPU would not have
+     needed is taken to be fixed. */
+  double fixed_ns = latency (s);
+  if (fixed_ns == 0 && !cpu && samplers->of_function)
+    {
+      fixed_ns = s->unfilled_ns / (double)s->n_all;
+      sum.products = MAX (sum.products - fixed_ns * sum.work,
+                          LEAST_SLOPED * sum.products);
+    }
   return (HassProfileSample){ .work_per_ns = cpu ? sum.work / sum.busy_ns
                                                  : sum.squares / sum.products,
-                              .latency_ns = latency (s),
+                              .latency_ns = fixed_ns,
                               .unit_work = sum.work / sum.units };
 }
 

@@ -86,6 +86,39 @@ slow_one (void)
   store_end ();
 }
 
+/* Simple tasks, of which bundles of a few take as long as of one for each
+   multiprocessor. */
+static void
+unfilled (void)
+{
+  HassStrategyEnv env = farm ();
+  HassSampled devices[STORE_DEVICES] = { { .work = 0 } };
+  const double ms = 16, n = 8, cores = env.devices[1].cores;
+  store_begin ();
+  HassSamplers *s = hass_samplers_begin (&env, "auto");
+  for (guint f = 0; f < N_FUNCTIONS; f++)
+    hass_samplers_observe (
+        s, &(HassCompletion){ .device = 1,
+                              .function = f,
+                              .units = (guint64)n,
+                              .elements = (guint64)(f == 0 ? n : 0),
+                              .work = n,
+                              .start_ns = (gint64)(f * ms * MS),
+                              .end_ns = (gint64)((f + 1) * ms * MS) });
+  hass_samplers_store (s, devices, 100 * MS);
+  hass_samplers_free (s);
+  s = hass_samplers_begin (&env, "auto");
+  const HassProfileRate *simple = &env.function_profile[1],
+                        *unknown = simple + STORE_DEVICES;
+  CU_ASSERT_DOUBLE_EQUAL (simple->latency_ns, ms * MS * (1 - n / cores), 1);
+  CU_ASSERT_DOUBLE_EQUAL (simple->latency_ns + n / simple->work_per_ns, ms * MS,
+                          1);
+  CU_ASSERT_EQUAL (unknown->latency_ns, 0);
+  CU_ASSERT_DOUBLE_EQUAL (n / unknown->work_per_ns, ms * MS, 1);
+  hass_samplers_free (s);
+  store_end ();
+}
+
 /* A generator may call several functions; if it calls one, its rates are those
    of the farm. */
 static void
@@ -114,4 +147,6 @@ only_one (void)
 HASS_TEST_SUITE (sampler_functions,
                  { "each function has its own rates", each_function },
                  { "a slow function's only bundle is kept", slow_one },
+                 { "simple tasks that do not fill a GPU take as long as more",
+                   unfilled },
                  { "one function has none", only_one })

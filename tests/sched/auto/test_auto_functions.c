@@ -37,13 +37,13 @@ tasks_new (guint n, guint n_functions)
   return tasks;
 }
 
-/* A farm of two functions on cores and a GPU. The engine's clock does not begin
+/* A farm of two functions on cores and GPUs. The engine's clock does not begin
    with the farm. */
 static MiniFarm *
-farm_on (const MiniDevice machine[2], const HassProfileRate *rates)
+farm_on (const MiniDevice *machine, guint n, const HassProfileRate *rates)
 {
   MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_FUNCTION, HASS_COST_SIZED,
-                                  machine, 2, 1);
+                                  machine, n, 1);
   farm->now_ns = CLOCK_NS;
   farm->env.function_profile = farm->env.profile = rates;
   mini_farm_tell_functions (farm, "auto", 2);
@@ -59,7 +59,7 @@ farm_new (const Mix *mix, const HassProfileRate *rates)
   machine[1].fill_units = mix->simple ? PROCESSORS : 1;
   machine[1].slower[1] = mix->slow * mix->times;
   machine[1].opens_ns = machine[1].said_ns = CLOCK_NS + 1e5;
-  return farm_on (machine, rates);
+  return farm_on (machine, 2, rates);
 }
 
 static double
@@ -204,7 +204,7 @@ never_opens (void)
     rates[i]
         = (HassProfileRate){ .work_per_ns = (i % 2 ? 300 : CORES) / CORE_NS,
                              .runs = 9 };
-  MiniFarm *farm = farm_on (machine, rates);
+  MiniFarm *farm = farm_on (machine, 2, rates);
   run (farm, &mix, &r);
   CU_ASSERT_TRUE (r.once && !r.hung);
   CU_ASSERT_TRUE (r.summary.makespan_ns <= 2 * CORE_NS + cores_alone_ns (&mix));
@@ -228,12 +228,34 @@ short_tasks (void)
       = { MINI_CPU (CORES, 1e3), MINI_GPU (132, 10, FIXED_NS) };
   MiniRound r;
   machine[1].opens_ns = CLOCK_NS + 5e8;
-  MiniFarm *farm = farm_on (machine, NULL);
+  MiniFarm *farm = farm_on (machine, 2, NULL);
   farm->env.note = count_notes;
   farm->env.note_data = &notes;
   run (farm, &mix, &r);
   CU_ASSERT_TRUE (r.once && !r.hung);
   CU_ASSERT_TRUE (notes < 200);
+  mini_farm_free (farm);
+}
+
+/* What a GPU was slow in another one does not try, too. */
+static void
+two_gpus (void)
+{
+  const Mix mix = { 300, 100, 64, FALSE };
+  MiniDevice gpu = MINI_GPU (PROCESSORS, CORE_NS / mix.times, FIXED_NS);
+  gpu.slower[1] = mix.slow * mix.times;
+  const MiniDevice machine[] = { MINI_CPU (CORES, CORE_NS), gpu, gpu };
+  double busy_ns = 0;
+  MiniFarm *farm = farm_on (machine, 3, NULL);
+  for (guint i = 0; i < 3; i++)
+    {
+      MiniRound r;
+      run (farm, &mix, &r);
+      CU_ASSERT_TRUE (r.once && !r.hung);
+      busy_ns += r.devices[1].busy_ns + r.devices[2].busy_ns;
+    }
+  CU_ASSERT_TRUE (busy_ns > mix.slow * CORE_NS);
+  CU_ASSERT_TRUE (busy_ns < 1.5 * mix.slow * CORE_NS);
   mini_farm_free (farm);
 }
 
@@ -330,4 +352,5 @@ HASS_TEST_SUITE (
     { "a GPU that is surely first gets a function at once", surely_first },
     { "cores do not wait for a GPU that never opens", never_opens },
     { "short tasks are not asked for one by one", short_tasks },
+    { "a GPU does not try what another one was slow in", two_gpus },
     { "any functions on any machine are computed once", any })
