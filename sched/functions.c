@@ -294,6 +294,7 @@ hass_functions_granted (HassFunctions *s, const HassRound *round, guint device,
   seat->end_ns = MAX (seat->end_ns, hass_functions_now_ns (s))
                  + (isfinite (ns) ? ns : 0);
   seat->in_flight++;
+  seat->function = k;
 }
 
 void

@@ -18,10 +18,12 @@
       one before the cores would be done with all that waits: half of its part
       up to the meeting point, so that bundles shrink (guided self-scheduling),
       but so much that the fixed part of a bundle's time is small, and all if it
-      is surely done with it before a core ends a unit. While cores
-      compute their first units it takes single ones.
+      is surely done with it before a core ends a unit. While cores compute
+      their first units it takes single ones. Its bundles in flight are of one
+      function: of two that end at about the same time nobody could say what
+      each has taken.
    4. What is unknown. One GPU tries each function with one unit, or what fills
-   a quarter of it, first; cores leave it one. Until another GPU has computed
+      a quarter of it, first; cores leave it one. Until another GPU has computed
       the function, it is taken to be as fast, for GPUs of a machine are mostly
       alike, and its first bundle is as small. A function that cores have not
       computed is taken to take them as long per work as another one. Of cores
@@ -63,12 +65,12 @@ typedef struct
 /**
  * HassFunctionSeat: what a device holds.
  * @end_ns: when a GPU should be done with it. @last_ns: end of its last bundle.
- * @in_flight: its bundles. @failed: its last grant failed.
+ * @in_flight: its bundles, and their @function. @failed: its last grant failed.
  */
 typedef struct
 {
   double end_ns, last_ns;
-  guint in_flight;
+  guint in_flight, function;
   gboolean failed;
 } HassFunctionSeat;
 

@@ -65,6 +65,14 @@ tries (const HassFunctions *f, guint function, guint device, guint64 units)
   return (guint64)CLAMP (fill, 1, (double)(units / TRIED + 1));
 }
 
+/* Returns whether a GPU has bundles of another function in flight. */
+static gboolean
+has_other (const HassFunctions *f, guint function, guint device)
+{
+  const HassFunctionSeat *seat = &f->seats[device];
+  return seat->in_flight > 0 && seat->function != function;
+}
+
 /* Returns whether nobody knows how fast a GPU computes a function, nor will
    soon. */
 static gboolean
@@ -141,18 +149,22 @@ hass_auto_functions_gpu (HassAuto *s, HassRound *round, guint device,
   if (f->seats[device].failed || hi == lo)
     return HASS_TAKE;
   s->why = "to show its pace in a function";
-  if (to_try (f, k, device))
+  if (to_try (f, k, device) && !has_other (f, k, device))
     {
       grant->units = tries (f, k, device, hi - from);
       return HASS_TAKE;
     }
-  if (first < last && to_try (f, f->order[first], device))
+  if (first < last && to_try (f, f->order[first], device)
+      && !has_other (f, f->order[first], device))
     {
       grant->source = HASS_FROM_FRONT;
       grant->units
           = tries (f, f->order[first], device, f->first[first + 1] - lo);
       return HASS_TAKE;
     }
+  s->why = "until its bundles of another function are back";
+  if (has_other (f, k, device) && !force)
+    return HASS_WAIT;
   s->why = "until it has shown its pace";
   if (!hass_function_known (f, k, device))
     return force ? HASS_TAKE : HASS_WAIT;
@@ -250,8 +262,7 @@ in_time (const HassFunctions *f, guint64 lo, guint64 hi, double each_ns,
 
 /* Returns how many units cores get now, all of the function at the front. */
 static guint64
-units_for_cores (HassAuto *s, const HassRound *round, gboolean force,
-                 HassGrant *grant)
+units_for_cores (HassAuto *s, const HassRound *round, gboolean force)
 {
   HassFunctions *f = &s->functions;
   guint64 lo = hass_round_front (round), hi = hass_round_back (round);
@@ -262,20 +273,15 @@ units_for_cores (HassAuto *s, const HassRound *round, gboolean force,
   if (!known)
     {
       double gpus_ns = hass_functions_gpus_ns (f, lo, hi);
-      double wait_ns = hass_auto_shows_within (s, round), times = 1;
-      double gpu_ns = fastest_ns (f, &times);
+      double times = 1, gpu_ns = fastest_ns (f, &times);
       each_ns = times * gpu_ns;
-      s->why = "until a GPU has shown a pace, because units are few";
-      if (gpu_ns == 0 && unknown && !force && hass_auto_few_units (f->u, round)
-          && hass_auto_may_wait (s, wait_ns, grant))
-        return 0;
       late_ns = isfinite (gpus_ns)
                     ? HASS_AUTO_TRIED_PART * spent_ns (s, gpus_ns)
                     : 0;
     }
   s->why = "as many as end before GPUs would be done with all";
   guint64 n = in_time (f, lo, hi, each_ns, late_ns);
-  guint64 keep = kept (f, f->order[place], each_ns);
+  guint64 keep = kept (f, f->order[place], MAX (each_ns, 1));
   guint64 part = unknown ? most : meet (f, lo, hi) - lo;
   if (n > 0 && known)
     n = MAX (n,
@@ -295,7 +301,7 @@ hass_auto_functions_cpu (HassAuto *s, HassRound *round, gboolean force,
   grant->share = cpu;
   if (hass_round_share (round, cpu) > 0)
     return HASS_TAKE;
-  guint64 n = common ? units_for_cores (s, round, force, grant) : 1;
+  guint64 n = common ? units_for_cores (s, round, force) : 1;
   if (n == 0 && hass_round_exclusive (round, cpu) == 0)
     return HASS_WAIT;
   if (common && n > 0)

@@ -113,8 +113,8 @@ known_round (const Mix *mix)
 }
 
 /* Calls @judge for each cell of a table with the speeds of a first round, of
-   which nothing is known, of the one after it, and of one whose paces earlier
-   runs have shown; of simple tasks of the third round. */
+   which nothing is known, of the third one, and of one whose paces earlier runs
+   have shown; of simple tasks of the fourth. */
 static void
 each_cell (gboolean simple,
            void (*judge) (const Mix *mix, const double speeds[3]))
@@ -130,6 +130,7 @@ each_cell (gboolean simple,
         MiniRound r[3];
         MiniFarm *farm = farm_new (&mix, NULL);
         run (farm, &mix, &r[0]);
+        run (farm, &mix, &r[1]); /* in which a GPU may try functions */
         run (farm, &mix, &r[1]);
         if (simple)
           run (farm, &mix, &r[2]);
@@ -147,11 +148,11 @@ each_cell (gboolean simple,
   printf ("    ");
 }
 
-/* The second round knows what the first one has tried. */
+/* The third round knows what those before have tried. */
 static void
 judge (const Mix *mix, const double speeds[3])
 {
-  CU_ASSERT_TRUE (speeds[0] > (mix->n_tasks < 64 ? 0.2 : 0.85));
+  CU_ASSERT_TRUE (speeds[0] > 0.85);
   CU_ASSERT_TRUE (speeds[1] > 0.97 && speeds[2] > 0.97);
   if (mix->n_tasks > 1000)
     CU_ASSERT_TRUE (speeds[2] > 1.05);
