@@ -19,9 +19,9 @@
       up to the meeting point, so that bundles shrink (guided self-scheduling),
       but so much that the fixed part of a bundle's time is small, and all if it
       is surely done with it before a core ends a unit. While cores compute
-      their first units it takes single ones. Its bundles in flight are of one
-      function: of two that end at about the same time nobody could say what
-      each has taken.
+      their first units it takes single ones. Bundles of a function that it
+      has not shown its pace in are in flight alone: of two that end at about
+      the same time nobody could say what each has taken.
    4. What is unknown. One GPU tries each function with one unit, or what fills
       a quarter of it, first; cores leave it one. Until another GPU has computed
       the function, it is taken to be as fast, for GPUs of a machine are mostly
@@ -65,7 +65,8 @@ typedef struct
 /**
  * HassFunctionSeat: what a device holds.
  * @end_ns: when a GPU should be done with it. @last_ns: end of its last bundle.
- * @in_flight: its bundles, and their @function. @failed: its last grant failed.
+ * @in_flight: its bundles. @function: of the last one.
+ * @failed: its last grant failed.
  */
 typedef struct
 {

@@ -65,12 +65,15 @@ tries (const HassFunctions *f, guint function, guint device, guint64 units)
   return (guint64)CLAMP (fill, 1, (double)(units / TRIED + 1));
 }
 
-/* Returns whether a GPU has bundles of another function in flight. */
+/* Returns whether a GPU has bundles of another function in flight, and has not
+   shown its pace in both. */
 static gboolean
 has_other (const HassFunctions *f, guint function, guint device)
 {
   const HassFunctionSeat *seat = &f->seats[device];
-  return seat->in_flight > 0 && seat->function != function;
+  return seat->in_flight > 0 && seat->function != function
+         && !(hass_function_shown (f, function, device)
+              && hass_function_shown (f, seat->function, device));
 }
 
 /* Returns whether nobody knows how fast a GPU computes a function, nor will

@@ -260,6 +260,51 @@ two_gpus (void)
   mini_farm_free (farm);
 }
 
+/* Asks for the GPU and has it take what it is granted. Returns: whether it was
+   granted units. */
+static gboolean
+gpu_takes (MiniFarm *farm)
+{
+  const HassStrategyOps *ops = farm->strategy->ops;
+  gpointer self = farm->strategy->self;
+  HassGrant grant = { .share = 1 };
+  if (ops->grant (self, farm->round, 1, FALSE, &grant) != HASS_TAKE)
+    return FALSE;
+  CU_ASSERT_TRUE (hass_round_take (farm->round, 1, &grant).n > 0);
+  ops->granted (self, farm->round, 1, &grant);
+  return TRUE;
+}
+
+/* While a GPU tries a function, or another one, nothing else is in flight that
+   could end at the same time. */
+static void
+trials_are_alone (void)
+{
+  const Mix mix = { 300, 2, 64, FALSE };
+  g_autofree HassLoad *tasks = tasks_new (mix.n_tasks, 2);
+  const HassSpan span
+      = { .loads = tasks, .mask = G_MAXUINT64, .n = mix.n_tasks };
+  const HassProfileRate known
+      = { .work_per_ns = 1 / CORE_NS, .latency_ns = FIXED_NS, .runs = 9 };
+  for (guint n_known = 0; n_known <= 2; n_known++)
+    {
+      HassProfileRate rates[4] = { { .work_per_ns = 0 } };
+      if (n_known > 0)
+        rates[1] = known;
+      if (n_known > 1)
+        rates[3] = known;
+      MiniFarm *farm = farm_new (&mix, rates);
+      farm->traits[1].opening = FALSE;
+      hass_round_begin_loads (farm->round, HASS_FARM_FUNCTION, HASS_COST_SIZED,
+                              &span);
+      hass_round_open (farm->round);
+      farm->strategy->ops->begin_round (farm->strategy->self, farm->round);
+      CU_ASSERT_TRUE (gpu_takes (farm));
+      CU_ASSERT_EQUAL (gpu_takes (farm), n_known == 2);
+      mini_farm_free (farm);
+    }
+}
+
 /* -- Any functions on any machine --------------------------------------- */
 
 static double
@@ -354,4 +399,5 @@ HASS_TEST_SUITE (
     { "cores do not wait for a GPU that never opens", never_opens },
     { "short tasks are not asked for one by one", short_tasks },
     { "a GPU does not try what another one was slow in", two_gpus },
+    { "a GPU tries a function while it computes no other", trials_are_alone },
     { "any functions on any machine are computed once", any })
