@@ -84,11 +84,11 @@ typedef struct
   guint n_left; /* number of copies that fit from @next on */
 } HassCopier;
 
+typedef struct HassFunctionCounts HassFunctionCounts;
+
 /* A worker context: what the callbacks that run on one core, or for the bundles
    of one device, get as their HassWorker. Only the context's thread uses it,
    except where stated. */
-typedef struct HassFunctionCounts HassFunctionCounts;
-
 struct _HassWorker
 {
   _Alignas(HASS_CACHE_LINE) HassJob *job; /* NULL: its farm has ended */
