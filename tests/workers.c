@@ -17,6 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#if defined __SANITIZE_ADDRESS__
+#  include <sanitizer/lsan_interface.h>
+#endif
+
 /* Bytes of a failed process's output that are repeated: several reports of
    leaks, each with its calls. */
 #define MOST_LAST_WORDS 8192
@@ -69,26 +73,28 @@ others_rest (void)
   return rest;
 }
 
-/* LeakSanitizer, which looks at the end of a process, does not see what a
-   thread holds that has all but ended: GLib's memory of it was reported once.
-   Threads that nobody joins (of oneTBB, or a proxy) may be there. */
+/* Looks for leaks while all other threads rest, and so before oneTBB ends its
+   threads, which exit() has it do: LeakSanitizer does not see what a thread
+   holds that has all but ended, and reported GLib's memory of one. Ends the
+   process if there are any. */
 static void
-await_rest (void)
+look_for_leaks (void)
 {
   for (int i = 0; i < MOST_LOOKS && !others_rest (); i++)
     g_usleep (1000);
+  __lsan_do_leak_check ();
 }
 #endif
 
 /* Ending cuBLAS, cuSOLVER and their like takes a process as long as most suites
-   do, so only a sanitizer, which looks for leaks at the end, has it done. */
+   do, so only ThreadSanitizer, which reports at the end, has it done. */
 static _Noreturn void
 leave (int status)
 {
 #if defined __SANITIZE_ADDRESS__
-  await_rest ();
+  look_for_leaks ();
 #endif
-#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+#if defined __SANITIZE_THREAD__
   exit (status);
 #else
   _exit (status);
