@@ -76,6 +76,22 @@ end_late (HassGraph *graph, guint worker, const HassGraphTask *task,
       count_down (graph, worker, &graph->tasks[edges->next[i]], task, hand);
 }
 
+/* Closes the list of an access. Returns: those that wait for it. */
+static inline HassTaskAccess *
+close_list (HassGraph *graph, guint worker, HassTaskAccess *access)
+{
+  if (worker > 0 || graph->placing)
+    return atomic_exchange_explicit (&access->waiting, HASS_ACCESS_OVER,
+                                     memory_order_acq_rel);
+  /* The submitting thread: it alone lets accesses wait, and no device closes
+     lists. */
+  HassTaskAccess *first
+      = atomic_load_explicit (&access->waiting, memory_order_relaxed);
+  atomic_store_explicit (&access->waiting, HASS_ACCESS_OVER,
+                         memory_order_relaxed);
+  return first;
+}
+
 /* Ends the accesses of a task. */
 void
 hass_task_end_accesses (HassGraph *graph, guint worker, HassGraphTask *task,
@@ -87,7 +103,7 @@ hass_task_end_accesses (HassGraph *graph, guint worker, HassGraphTask *task,
       guint32 t = hass_task_index (graph, task);
       if (G_UNLIKELY (graph->placing != NULL) && is_closed (task))
         end_late (graph, worker, task, hand);
-      else
+      else if (!graph->in_order)
         for (guint32 i = edges->first[t]; i < edges->first[t + 1]; i++)
           count_down (graph, worker, &graph->tasks[edges->next[i]], task, hand);
       atomic_store_explicit (&task->ended, TRUE, memory_order_relaxed);
@@ -96,8 +112,7 @@ hass_task_end_accesses (HassGraph *graph, guint worker, HassGraphTask *task,
   for (guint i = 0; i < task->n; i++)
     {
       HassTaskAccess *a
-          = atomic_exchange_explicit (&hass_task_access (task, i)->waiting,
-                                      HASS_ACCESS_OVER, memory_order_acq_rel);
+          = close_list (graph, worker, hass_task_access (task, i));
       /* a device has closed those of its outputs before */
       while (a && a != HASS_ACCESS_OVER)
         {

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* forget.c: frees data that are not used any more.
-   Thread safety: the submitting thread, but for copies: a task that has the
-   datum to itself. */
+   Thread safety: the submitting thread. */
 #include "overlap.h"
 #include "place.h"
-
-/* Frees what tasks have reduced into and was not merged. */
-void
-hass_data_free_copies (HassData *data, guint n_workers)
-{
-  for (guint w = 0; data->copies && w < n_workers; w++)
-    g_clear_pointer (&data->copies[w], free);
-}
 
 void
 hass_data_drop_copies (HassData *data, guint n_workers)

@@ -144,10 +144,16 @@ struct HassGraph
   _Alignas(HASS_CACHE_LINE) pthread_t owner;
   gboolean building;  /* it is in the build callback */
   gboolean allocates; /* tasks have memory of their own */
+  gboolean in_order;  /* it runs a recorded graph by itself */
   guint64 n_submitted;
   guint64 n_retired; /* all tasks with a lower number have ended */
-  GPtrArray *data;   /* all HassData, owned */
-  guint n_data;      /* that were ever made */
+  /* of its time in hass_graph_task(): for tasks that it computed as they came
+   */
+  gint64 at_once_ns;
+  guint64 catch_up_at; /* number of the task at which it looks, see at_once.c */
+  guint too_long;      /* index of a codelet that was too long for that */
+  GPtrArray *data;     /* all HassData, owned */
+  guint n_data;        /* that were ever made */
   /* the data in the user's memory, see overlap.h */
   struct HassOccupied *occupied;
   GPtrArray *codelets; /* HassCodeletState, owned */
@@ -229,9 +235,7 @@ gboolean hass_graph_refuse_task (HassGraph *graph,
 void hass_graph_note_internal (HassGraph *graph);
 guint64 hass_graph_number (HassGraph *graph, guint64 number);
 
-/* forget.c: the submitting thread, copies also a task that has the datum to
-   itself. */
-void hass_data_free_copies (HassData *data, guint n_workers);
+/* forget.c: the submitting thread. */
 void hass_data_drop_copies (HassData *data, guint n_workers);
 void hass_data_drop_places (HassData *data);
 void hass_data_free (gpointer data);
@@ -290,6 +294,9 @@ HassRest hass_graph_rest (HassJob *job, guint device);
 void hass_codelet_recall (const HassGraph *graph, HassCodeletState *codelet,
                           double work);
 void hass_graph_recall_all (const HassGraph *graph);
+/* The first task of a codelet, with accesses that are right, is submitted. */
+void hass_codelet_begin (const HassGraph *graph, HassCodeletState *codelet,
+                         const HassAccess *accesses, guint n);
 void hass_graph_store (HassJob *job, gint64 makespan_ns);
 
 /* place.c: any thread; @worker: its own. */
@@ -331,9 +338,26 @@ void hass_task_count_down (HassGraph *graph, guint worker,
                            const GPtrArray *woken, guint64 last);
 void hass_task_end (HassGraph *graph, guint worker, HassGraphTask *task);
 
-/* run.c */
+/* run.c: the worker's thread; copies: the submitting one, or a task that has
+   the datum to itself. */
+void hass_data_free_copies (HassData *data, guint n_workers);
+/* Computes a task that may begin, and measures it if those since the last
+   measured one have taken long enough. @now: the time, or 0. Returns: the time,
+   or 0. */
+gint64 hass_task_run_measured (HassGraph *graph, HassWorker *worker,
+                               HassGraphTask *task, HassHand *hand, gint64 now);
 gboolean hass_graph_work (HassJob *job, HassWorker *worker);
 double hass_task_cost (const HassGraph *graph, HassGraphTask *task);
+
+/* at_once.c: the submitting thread; the first one by any. */
+gboolean hass_codelet_is_short (const HassCodeletState *codelet);
+/* Returns: TRUE if it had better compute a task itself that may begin. */
+gboolean hass_task_suits_at_once (const HassGraph *graph,
+                                  const HassGraphTask *task);
+void hass_task_run_at_once (HassGraph *graph, HassGraphTask *task);
+void hass_graph_catch_up (HassGraph *graph);
+gboolean hass_graph_suits_in_order (HassGraph *graph);
+guint32 hass_graph_run_in_order (HassGraph *graph, guint32 n_tasks);
 
 /* wait.c: the submitting thread, but the first one by any. */
 gboolean hass_graph_drained (const HassGraph *graph);

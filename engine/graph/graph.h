@@ -19,7 +19,8 @@
       for its lock.
    4. Running (run.c). A core takes tasks from the heap, its own queue, then the
       queues of others, a few at a time if they are short. It computes one of
-      the tasks that it makes ready itself.
+      the tasks that it makes ready itself. The submitting thread computes the
+      shortest tasks as they come (at_once.c).
    5. Failure. A task that fails marks the data that it should have written as
       invalid, before their next accesses begin; a task that finds invalid data
       fails in its turn, without being computed.

@@ -197,7 +197,9 @@ times_of (const HassGraph *graph, double codelets_ns, const double *mean_ns,
   Times t = { .kind = BY_AREA, .device = (guint)job->cpu };
   t.computing = t.bound = MIN (codelets_ns / n, busy);
   t.between = busy - t.computing;
-  t.submit = (double)(p->generated_ns - p->generate_ns - p->room_ns) / n;
+  t.submit = (double)(p->generated_ns - p->generate_ns - p->room_ns
+                      - graph->at_once_ns)
+             / n;
   for (guint w = 0; w < graph->n_queues; w++)
     for (guint i = 0; i < HASS_N_IDLE; i++)
       t.idle[i] += (double)graph->workers[w].idle_ns[i] / n;

@@ -64,6 +64,60 @@ hass_graph_recall_all (const HassGraph *graph)
     }
 }
 
+/* -- Short codelets ------------------------------------------------------ */
+
+/* Runs of 10 ms and less are not stored. Of these the process remembers the
+   codelets that suit at_once.c: for the same codelet and tasks of no more
+   bytes, so that what is wrong costs the submitting thread one longer task. */
+typedef struct
+{
+  const HassCodelet *key;
+  gsize bytes; /* of the first task's data */
+  guint mean_ns;
+} Short;
+
+static pthread_mutex_t shorts_lock = PTHREAD_MUTEX_INITIALIZER;
+static Short shorts[64]; /* under shorts_lock; by a hash of the key */
+
+static Short *
+short_of (const HassCodelet *key)
+{
+  return &shorts[g_direct_hash (key) / sizeof *key % G_N_ELEMENTS (shorts)];
+}
+
+void
+hass_codelet_begin (const HassGraph *graph, HassCodeletState *codelet,
+                    const HassAccess *accesses, guint n)
+{
+  codelet->begun = TRUE;
+  for (guint i = 0; i < n; i++)
+    codelet->bytes += hass_data_bytes (accesses[i].data);
+  if (!graph->job || graph->placing || graph->modelled)
+    return;
+  pthread_mutex_lock (&shorts_lock);
+  const Short *known = short_of (codelet->key);
+  if (known->key == codelet->key && codelet->bytes <= known->bytes)
+    atomic_store_explicit (&codelet->mean_ns, known->mean_ns,
+                           memory_order_relaxed);
+  pthread_mutex_unlock (&shorts_lock);
+}
+
+static void
+remember (const HassCodeletState *codelet)
+{
+  pthread_mutex_lock (&shorts_lock);
+  Short *known = short_of (codelet->key);
+  if (hass_codelet_is_short (codelet))
+    *known = (Short){ codelet->key, codelet->bytes,
+                      atomic_load_explicit (&codelet->mean_ns,
+                                            memory_order_relaxed) };
+  else if (known->key == codelet->key)
+    known->key = NULL;
+  pthread_mutex_unlock (&shorts_lock);
+}
+
+/* -- The end of a run ---------------------------------------------------- */
+
 /* Stores what this run has measured. */
 void
 hass_graph_store (HassJob *job, gint64 makespan_ns)
@@ -79,6 +133,7 @@ hass_graph_store (HassJob *job, gint64 makespan_ns)
       const HassCodeletState *codelet = g_ptr_array_index (graph->codelets, c);
       HassProfiledTasks *of = &on[c * job->n_devices];
       HassCodeletCount all = hass_graph_count (graph, c);
+      remember (codelet);
       codelets[c] = describe (codelet, mean_work (codelet), of);
       of[job->cpu]
           = (HassProfiledTasks){ all.n, (double)all.ns

@@ -12,6 +12,12 @@
    at the clock costs more than short tasks; more, and the mean follows changes
    slowly. */
 #define MEASURED 64
+/* So many first tasks of a codelet on a core are: those after a first one,
+   which finds nothing in the caches, show what tasks take. */
+#define MEASURED_FIRST 8
+/* The first one is not longer than known because it takes less than this: it
+   finds nothing in the caches. A guess: hundreds of memory accesses. */
+#define COLD_NS 5000
 /* Views on the stack. */
 #define FEW_VIEWS 8
 
@@ -98,6 +104,14 @@ private_view (HassData *data, guint worker, HassDataView *view)
   else
     memset (view->data, 0, bytes_of (view));
   return TRUE;
+}
+
+/* Frees what tasks have reduced into and was not merged. */
+void
+hass_data_free_copies (HassData *data, guint n_workers)
+{
+  for (guint w = 0; data->copies && w < n_workers; w++)
+    g_clear_pointer (&data->copies[w], free);
 }
 
 /* Merges the private copies of a datum into it. */
@@ -226,6 +240,8 @@ learn (HassGraphWorker *w, HassCodeletState *codelet, gint64 ns)
   count->measured++;
   count->ns += ns;
   guint next = hass_recent_mean (mean, one);
+  if (count->measured == 1 && mean > 0 && one < COLD_NS)
+    next = MIN (next, mean);
   /* All cores read it, so it is written only if it is news. */
   if (ABS ((gint64)next - mean) > mean / 8)
     atomic_store_explicit (&codelet->mean_ns, next, memory_order_relaxed);
@@ -256,17 +272,16 @@ run_and_learn (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
   return fact.end_ns;
 }
 
-/* Computes a task, and measures it if those since the last measured one have
-   taken about SLICE_NS. @now: the time, or 0. Returns: the time, or 0. */
-static gint64
-run_measured (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
-              HassHand *hand, gint64 now)
+gint64
+hass_task_run_measured (HassGraph *graph, HassWorker *worker,
+                        HassGraphTask *task, HassHand *hand, gint64 now)
 {
   HassGraphWorker *w = &graph->workers[worker->index];
   guint mean
       = atomic_load_explicit (&task->codelet->mean_ns, memory_order_relaxed);
   w->until_look_ns -= MAX (mean, SLICE_NS / MEASURED);
-  if (mean > 0 && w->until_look_ns > 0)
+  if (w->until_look_ns > 0
+      && w->codelets[task->codelet->index].measured >= MEASURED_FIRST)
     {
       run_task (graph, worker, task, hand, NULL);
       return 0;
@@ -309,7 +324,7 @@ run_chain (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
         tell (graph, &hand);
       hand = (HassHand){ NULL, 0 };
       if (G_LIKELY (may_begin (graph, worker->index, task, &hand)))
-        now = run_measured (graph, worker, task, &hand, now);
+        now = hass_task_run_measured (graph, worker, task, &hand, now);
       if (now > 0)
         *last_ns = now;
     }

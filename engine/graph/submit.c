@@ -261,9 +261,17 @@ publish (HassGraph *graph, HassGraphTask *task, guint waits)
                                     memory_order_acq_rel)
              == BIAS - (gint)waits)
     {
+      if (hass_task_suits_at_once (graph, task))
+        {
+          hass_task_run_at_once (graph, task);
+          return;
+        }
       hass_task_ready (graph, 0, task);
       hass_job_loads_came (graph->job);
     }
+  else if (graph->n_submitted >= graph->catch_up_at
+           && hass_task_suits_at_once (graph, task))
+    hass_graph_catch_up (graph);
 }
 
 /* Takes a slot for a task and fills in all but its accesses. */
@@ -419,6 +427,8 @@ hass_graph_task (HassGraph *graph, const HassCodelet *codelet,
     }
   if (G_UNLIKELY (for_cores && !state->public.cpu))
     return hass_graph_refuse_for_cores (graph, state);
+  if (G_UNLIKELY (!state->begun))
+    hass_codelet_begin (graph, state, accesses, n_accesses);
   if (G_UNLIKELY (groups) && !separate_groups (graph, accesses, n_accesses))
     return FALSE;
   HassGraphTask *task = begin_task (graph, state, n_accesses, hints);

@@ -18,13 +18,40 @@
 
 #include "place.h"
 
+/* Runs between two of the way that has been slower. A guess: fewer, and they
+   cost more; more, and a change is noticed late. */
+#define TRY_AGAIN 64
+/* Runs of each way before they are compared: the first ones find nothing in the
+   caches. */
+#define TRIES 3
+
+/* How a graph is run: by all cores; by the calling thread alone, in the order
+   in which the tasks were submitted (at_once.c). */
+typedef enum
+{
+  BY_ALL,
+  IN_ORDER,
+  N_WAYS
+} Way;
+
+/* What is known of one. @ns: the least time of recent runs, as others are
+   disturbed. */
+typedef struct
+{
+  guint64 n;
+  gint64 ns;
+} TapeWay;
+
 struct HassTape
 {
   HassGraph *graph;
   HassEdges edges;
   guint32 n_tasks;
   gint32 *pending; /* [n_tasks]: tasks that a task waits for */
+  GArray *ready;   /* guint32: tasks that a run begins with */
   guint64 n_runs;  /* since hass_tape_play() was called */
+  TapeWay ways[N_WAYS];
+  guint64 n_chosen; /* runs for which both ways were known */
   gboolean has_times;
 };
 
@@ -152,6 +179,7 @@ hass_tape_new (HassGraph *graph)
   HassTape *tape = g_new0 (HassTape, 1);
   tape->graph = graph;
   tape->n_tasks = (guint32)graph->n_submitted;
+  tape->ready = g_array_new (FALSE, FALSE, sizeof (guint32));
   make_edges (tape, graph->pairs);
   g_array_set_size (graph->pairs, 0);
   return tape;
@@ -165,6 +193,7 @@ hass_tape_take_apart (HassTape *tape)
   g_free (tape->edges.next);
   g_free (tape->edges.late);
   g_free (tape->pending);
+  g_array_unref (tape->ready);
   g_free (tape);
   return graph;
 }
@@ -295,26 +324,79 @@ want_devices (HassGraph *graph)
   return TRUE;
 }
 
+/* Sets how many tasks each one waits for, the first @n_done having ended, and
+   finds those that wait for none. */
 static void
+set_counts (HassTape *tape, guint32 n_done)
+{
+  const HassEdges *edges = &tape->edges;
+  HassGraphTask *tasks = tape->graph->tasks;
+  g_array_set_size (tape->ready, 0);
+  for (guint32 t = n_done; t < tape->n_tasks; t++)
+    {
+      atomic_store_explicit (&tasks[t].pending, tape->pending[t],
+                             memory_order_relaxed);
+      atomic_store_explicit (&tasks[t].ended, FALSE, memory_order_relaxed);
+      hass_codelet_count (tasks[t].codelet);
+      if (tape->pending[t] == 0)
+        g_array_append_val (tape->ready, t);
+    }
+  for (guint32 i = 0; n_done < tape->n_tasks && i < edges->first[n_done]; i++)
+    if (edges->next[i] >= n_done)
+      {
+        HassGraphTask *next = &tasks[edges->next[i]];
+        gint32 n = atomic_load_explicit (&next->pending, memory_order_relaxed);
+        atomic_store_explicit (&next->pending, n - 1, memory_order_relaxed);
+        if (n == 1)
+          g_array_append_val (tape->ready, edges->next[i]);
+      }
+}
+
+/* Returns: TRUE if the calling thread had better run the tasks in their order:
+   the way that has been faster, but each is tried, and the slower one again. */
+static gboolean
+suits_in_order (HassTape *tape, HassGraph *graph)
+{
+  TapeWay *ways = tape->ways;
+  if (!hass_graph_suits_in_order (graph) || ways[BY_ALL].n < TRIES)
+    return FALSE;
+  if (ways[IN_ORDER].n < TRIES)
+    return TRUE;
+  gint64 here = ways[IN_ORDER].ns, all = ways[BY_ALL].ns;
+  if (++tape->n_chosen % TRY_AGAIN == 0
+      && MAX (here, all) < 2 * MIN (here, all))
+    return here >= all;
+  return here < all;
+}
+
+/* A run has ended. @n_in_order: tasks that were run in their order. */
+static void
+learn_way (HassTape *tape, guint32 n_in_order, gint64 ns)
+{
+  TapeWay *way = &tape->ways[n_in_order > 0 ? IN_ORDER : BY_ALL];
+  if (n_in_order > 0 && n_in_order < tape->n_tasks)
+    return;
+  way->ns = way->n++ > 0 ? MIN (way->ns + way->ns / 16, ns) : ns;
+}
+
+/* Returns: how many tasks were run in their order. */
+static guint32
 start (HassTape *tape, HassGraph *graph)
 {
-  for (guint32 t = 0; t < tape->n_tasks; t++)
-    {
-      atomic_store_explicit (&tape->graph->tasks[t].pending, tape->pending[t],
-                             memory_order_relaxed);
-      atomic_store_explicit (&tape->graph->tasks[t].ended, FALSE,
-                             memory_order_relaxed);
-      hass_codelet_count (tape->graph->tasks[t].codelet);
-    }
+  guint32 n_done = 0;
   graph->n_submitted += tape->n_tasks;
   atomic_store_explicit (&graph->published, graph->n_submitted,
                          memory_order_relaxed);
-  for (guint32 t = 0; t < tape->n_tasks; t++)
-    if (tape->pending[t] == 0)
-      {
-        hass_task_ready (graph, 0, &graph->tasks[t]);
-        hass_job_loads_came (graph->job);
-      }
+  if (suits_in_order (tape, graph))
+    n_done = hass_graph_run_in_order (graph, tape->n_tasks);
+  set_counts (tape, n_done);
+  for (guint i = 0; i < tape->ready->len; i++)
+    {
+      guint32 t = g_array_index (tape->ready, guint32, i);
+      hass_task_ready (graph, 0, &graph->tasks[t]);
+      hass_job_loads_came (graph->job);
+    }
+  return n_done;
 }
 
 /* Before a run but the first one. Returns: FALSE if the program ends the runs.
@@ -350,12 +432,15 @@ hass_tape_play (HassTape *tape, HassGraph *graph)
     {
       if (i > 0 && !goes_on (graph))
         break;
-      start (tape, graph);
+      gint64 begin = graph->job->engine->now (graph->job);
+      guint32 n_in_order = start (tape, graph);
       tape->n_runs++;
       if (!hass_graph_await (graph, HASS_WAIT_ALL, NULL))
         break;
+      gint64 end = graph->job->engine->now (graph->job);
+      learn_way (tape, n_in_order, end - begin);
       if (run->ended_ns)
-        run->ended_ns[i] = graph->job->engine->now (graph->job);
+        run->ended_ns[i] = end;
       if (!tape->has_times)
         set_levels (tape);
       tape->has_times = TRUE;

@@ -81,6 +81,8 @@ typedef struct
      if the first task has it */
   _Alignas(HASS_CACHE_LINE) double work;
   guint64 n_work;
+  gboolean begun; /* a task of it was submitted; likewise */
+  gsize bytes;    /* of that task's data */
   /* tasks, where devices can compute them; read by other threads */
   _Atomic guint64 n_submitted;
   gboolean sized; /* constant */

@@ -11,6 +11,8 @@
  * @window, @n_cores, @devices, @n_devices, @bundle_deadline_ms, @platform,
  *   @strategy: as of the dataflow. The machine's own devices do not
  * participate.
+ * @paces: (tests of at_once.c) codelets are believed to be short, or long, at
+ *   random.
  */
 typedef struct
 {
@@ -20,6 +22,7 @@ typedef struct
   guint n_devices;
   gint64 bundle_deadline_ms;
   const char *platform, *strategy;
+  gboolean paces;
 } GraphSettings;
 
 /* Returns: what is not as the sequential program has it, to be freed, or NULL.

@@ -13,13 +13,15 @@
 #define NAPS 15 /* more than 10 ms on one core */
 #define BLOCKS 40
 
-/* What the library knows of the codelet "nap" when its first task has been
-   submitted, and before a core has computed it: the only one builds. */
+/* What the library knows of the codelet "nap" when its first task begins, on
+   the only core. */
 typedef struct
 {
   const HassCodelet *codelet;
-  double work;   /* of each task */
-  guint mean_ns; /* (out) */
+  double work;    /* of each task */
+  guint mean_ns;  /* (out) */
+  gboolean noted; /* (out) */
+  const HassGraph *graph;
 } Naps;
 
 /* Takes a little more than a millisecond. */
@@ -27,6 +29,14 @@ static gboolean
 nap (const HassCall *call, HassWorker *worker, GError **error)
 {
   (void)worker, (void)error;
+  Naps *n = call->n_views == 0 ? call->user_data : NULL;
+  if (n && !n->noted)
+    {
+      const HassCodeletState *codelet
+          = g_ptr_array_index (n->graph->codelets, 0);
+      n->mean_ns = codelet->mean_ns;
+      n->noted = TRUE;
+    }
   g_usleep (1000);
   grow (call);
   return TRUE;
@@ -42,14 +52,9 @@ build_naps (HassGraph *graph, gpointer user_data, GError **error)
   Naps *n = user_data;
   HassTaskHints hints = { .work = n->work };
   (void)error;
+  n->graph = graph;
   for (guint i = 0; i < NAPS; i++)
-    {
-      hass_graph_task (graph, n->codelet, NULL, 0, &hints);
-      if (i == 0)
-        n->mean_ns
-            = ((HassCodeletState *)g_ptr_array_index (graph->codelets, 0))
-                  ->mean_ns;
-    }
+    hass_graph_task (graph, n->codelet, NULL, 0, &hints);
   return TRUE;
 }
 
