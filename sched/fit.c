@@ -173,3 +173,14 @@ hass_fit_ns (const HassFit *f, double work)
 {
   return f->fixed_ns + f->ns_per_work * work;
 }
+
+double
+hass_unfilled_ns (const HassDeviceTraits *traits, const HassCompletion *done,
+                  double ns)
+{
+  double fill = done->elements > done->units ? traits->width : traits->cores;
+  double kernel_ns = done->kernel_busy_ns > 0 ? done->kernel_busy_ns : ns;
+  if (done->elements == 0) /* unknown */
+    return 0;
+  return kernel_ns * (1 - MIN ((double)done->elements / MAX (fill, 1), 1));
+}

@@ -5,7 +5,7 @@
 #ifndef HASS_SCHED_FIT_H
 #define HASS_SCHED_FIT_H
 
-#include <glib.h>
+#include "hass/strategy.h"
 
 /**
  * HassFit: the service time of a device's bundles as a line over their work,
@@ -47,5 +47,12 @@ void hass_fit_scale (HassFit *fit, double times);
 void hass_fit_limit (HassFit *fit, double most_fixed_ns);
 gboolean hass_fit_hides (const HassFit *fit, double largest);
 double hass_fit_ns (const HassFit *fit, double work);
+
+/* Returns the part of the kernels' time of a GPU's bundle that more units would
+   not have needed, as they did not fill the GPU: simple tasks (an element each)
+   fill it when each multiprocessor computes one, others by their elements. ns:
+   that time, if the device did not measure it. */
+double hass_unfilled_ns (const HassDeviceTraits *traits,
+                         const HassCompletion *done, double ns);
 
 #endif

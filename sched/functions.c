@@ -290,7 +290,6 @@ hass_functions_granted (HassFunctions *s, const HassRound *round, guint device,
   HassFunctionPace *p = pace_of (s, k, device);
   double ns = hass_function_gpu_ns (s, k, device, (double)grant->taken);
   p->trying = !hass_function_shown (s, k, device);
-  p->most = MAX (p->most, grant->taken);
   seat->end_ns = MAX (seat->end_ns, hass_functions_now_ns (s))
                  + (isfinite (ns) ? ns : 0);
   seat->in_flight++;
@@ -323,12 +322,10 @@ hass_functions_observe (HassFunctions *s, const HassCompletion *done)
   if (done->failed || !(done->work > 0))
     return;
   const HassProfileRate *before = told (s, k, done->device);
-  double filled = done->units / hass_function_fill (s, k, done->device);
-  double fixed_ns = MAX (s->u->devices[done->device].latency_ns, FIXED_NS);
-  double kernel_ns = done->kernel_busy_ns > 0 ? done->kernel_busy_ns
-                                              : MAX (ns - fixed_ns, 0);
+  const HassDeviceTraits *t = &s->u->devices[done->device];
+  double fixed_ns = MAX (t->latency_ns, FIXED_NS);
   if (p->fit.seen == 0)
-    fixed_ns += kernel_ns * (1 - MIN (filled, 1));
+    fixed_ns += hass_unfilled_ns (t, done, MAX (ns - fixed_ns, 0));
   hass_fit_add (&p->fit, done->work, ns, fixed_ns);
   p->told_ns += before ? told_ns (before, done->work) : 0;
   p->took_ns += ns;

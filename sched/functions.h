@@ -50,7 +50,6 @@
  *   time in this farm.
  * @told_ns, @took_ns: GPU: of the bundles in this farm, the time that earlier
  *   runs let expect, and the true one.
- * @most: units of its largest bundle.
  * @trying: its first bundle is in flight.
  */
 typedef struct
@@ -58,7 +57,6 @@ typedef struct
   HassFit fit;
   double work, ns;
   double told_ns, took_ns;
-  guint64 most;
   gboolean trying;
 } HassFunctionPace;
 

@@ -366,14 +366,11 @@ store_samples (HassJob *job, gint64 makespan_ns)
     job->source->store (job, makespan_ns);
   if (!job->samplers)
     return;
-  g_autofree HassSampled *devices = g_new (HassSampled, job->n_devices);
+  g_autofree gboolean *lost = g_new (gboolean, job->n_devices);
   for (guint d = 0; d < job->n_devices; d++)
-    {
-      const HassTotals *t = &job->totals[d];
-      devices[d] = (HassSampled){ t->work, t->lost };
-    }
+    lost[d] = job->totals[d].lost;
   hass_samplers_had_loads (job->samplers, hass_load_pool_emitted (job->pool));
-  hass_samplers_store (job->samplers, devices, makespan_ns);
+  hass_samplers_store (job->samplers, lost, makespan_ns);
 }
 
 /* Ends the farm, which took @makespan_ns: stores the rates that the farm has

@@ -80,9 +80,8 @@ void hass_stage_samplers_free (HassStageSamplers *s);
 void hass_stage_samplers_observe (HassStageSamplers *s, const HassServed *done);
 guint64 hass_stage_samplers_loads (const HassStageSamplers *s);
 void hass_stage_samplers_had_loads (HassStageSamplers *s, guint64 loads);
-void hass_stage_samplers_store (HassStageSamplers *s,
-                                const HassSampled *devices, gint64 run_ns,
-                                gint64 within_s);
+void hass_stage_samplers_store (HassStageSamplers *s, const gboolean *lost,
+                                gint64 run_ns, gint64 within_s);
 void hass_stages_store_codelets (const HassStrategyEnv *env,
                                  const HassProfiledCodelet *codelets, guint n,
                                  gint64 within_s);

@@ -33,6 +33,7 @@
    Thread safety: begin and store by the thread that called the farm; observe
    and served under the decision lock. */
 #include "profile-private.h"
+#include "sched/fit.h"
 
 /* Farms that run for no longer than this, in ns, are only remembered by the
    process, not written to the profile store's file. A guess: smaller, and
@@ -231,19 +232,6 @@ observe_function (HassSamplers *samplers, const HassCompletion *done)
   hass_samplers_observe (samplers->functions[done->function], &told);
 }
 
-/* Returns: the part of the kernels' time of a bundle that more units would not
-   have needed, as it did not fill the GPU: simple tasks (an element each) fill
-   it when each multiprocessor computes one, others by their elements. */
-static double
-unfilled_ns (const HassDeviceTraits *t, const HassCompletion *done, double ns)
-{
-  double fill = done->elements > done->units ? t->width : t->cores;
-  double kernel_ns = done->kernel_busy_ns > 0 ? done->kernel_busy_ns : ns;
-  if (done->elements == 0) /* unknown */
-    return 0;
-  return kernel_ns * (1 - MIN ((double)done->elements / MAX (fill, 1), 1));
-}
-
 void
 hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done)
 {
@@ -267,8 +255,9 @@ hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done)
   add (s->begun ? &s->rest : &s->warm_up, done, ns,
        held_ns / MAX (in_flight, 1));
   s->n_all++;
-  s->unfilled_ns
-      += unfilled_ns (&samplers->env->devices[done->device], done, ns);
+  if (samplers->of_function && !cpu)
+    s->unfilled_ns
+        += hass_unfilled_ns (&samplers->env->devices[done->device], done, ns);
   if (s->begun && !cpu)
     {
       double off_work = done->work - s->mean_work, off_ns = ns - s->mean_ns;
@@ -351,8 +340,8 @@ outran (const Sum *sum, const Sum *cores)
 }
 
 static HassProfileSample
-sample_of (const HassSamplers *samplers, guint device,
-           const HassSampled *totals, gboolean is_short)
+sample_of (const HassSamplers *samplers, guint device, gboolean lost,
+           gboolean is_short)
 {
   const Sampler *s = &samplers->each[device];
   gboolean cpu = is_cpu (samplers, device);
@@ -365,8 +354,7 @@ sample_of (const HassSamplers *samplers, guint device,
     include_warm_up (&sum, s);
   gboolean brief
       = is_short || (!cpu && (samplers->of_function || outran (&sum, &cores)));
-  if (totals->lost
-      || sum.busy_ns * servers < (brief ? SHORT_BUSY_NS : LEAST_BUSY_NS)
+  if (lost || sum.busy_ns * servers < (brief ? SHORT_BUSY_NS : LEAST_BUSY_NS)
       || sum.units == 0 || !(sum.work > 0) || !(sum.products > 0))
     return (HassProfileSample){ 0 };
   /* Until bundles of a function have shown it, what a full GPU would not have
@@ -387,13 +375,13 @@ sample_of (const HassSamplers *samplers, guint device,
 /* Fills in what a farm or function has shown of its devices [n_devices].
    Returns: its work. */
 static double
-sample_all (const HassSamplers *s, const HassSampled *devices,
-            gboolean is_short, HassProfileSample *samples)
+sample_all (const HassSamplers *s, const gboolean *lost, gboolean is_short,
+            HassProfileSample *samples)
 {
   double work = 0;
   for (guint d = 0; d < s->env->n_devices; d++)
     {
-      samples[d] = sample_of (s, d, &devices[d], is_short);
+      samples[d] = sample_of (s, d, lost[d], is_short);
       work += s->each[d].warm_up.work + s->each[d].rest.work;
     }
   return work;
@@ -419,14 +407,14 @@ n_called (const HassSamplers *s)
    it was short, in this process. The farm has ended without an error after
    @run_ns. */
 void
-hass_samplers_store (HassSamplers *s, const HassSampled *devices, gint64 run_ns)
+hass_samplers_store (HassSamplers *s, const gboolean *lost, gint64 run_ns)
 {
   gboolean any = FALSE, is_short = run_ns <= LEAST_RUN_NS;
   gint64 within_s = run_ns < LONG_RUN_NS ? SHORT_S : 0;
   if (s->stages)
     {
       if (!is_short)
-        hass_stage_samplers_store (s->stages, devices, run_ns, within_s);
+        hass_stage_samplers_store (s->stages, lost, run_ns, within_s);
       return;
     }
   guint n = s->env->n_devices, n_parts = 0;
@@ -442,7 +430,7 @@ hass_samplers_store (HassSamplers *s, const HassSampled *devices, gint64 run_ns)
       HassProfileSample *shown = &samples[n_parts * n];
       if (!part)
         continue;
-      double work = sample_all (part, devices, is_short, shown);
+      double work = sample_all (part, lost, is_short, shown);
       for (guint d = 0; d < n; d++)
         any |= shown[d].work_per_ns > 0;
       if (is_short && work > 0)

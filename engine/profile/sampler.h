@@ -9,13 +9,6 @@
 
 typedef struct HassSamplers HassSamplers;
 
-/* Totals of a device over the whole farm. */
-typedef struct
-{
-  double work;
-  gboolean lost;
-} HassSampled;
-
 /* What is known of a codelet of a dataflow on one device: tasks that it has
    computed, and the time of one on a core or the device, in ns; 0: unknown. */
 typedef struct
@@ -36,7 +29,8 @@ HassSamplers *hass_samplers_begin (HassStrategyEnv *env, const char *strategy);
 void hass_samplers_free (HassSamplers *samplers);
 void hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done);
 void hass_samplers_served (HassSamplers *samplers, const HassServed *done);
-void hass_samplers_store (HassSamplers *samplers, const HassSampled *devices,
+/* @lost: [n_devices] */
+void hass_samplers_store (HassSamplers *samplers, const gboolean *lost,
                           gint64 run_ns);
 
 /* How many loads the last run of a pipeline had, 0: unknown or a farm; and how

@@ -165,10 +165,10 @@ store_parts (const HassStrategyEnv *parts, guint n, HassProfileSample *samples,
 }
 
 /* Stores the rates of the devices at each stage, and how many loads the run
-   had; @devices, @run_ns as in hass_samplers_store(), @within_s as in
+   had; @lost, @run_ns as in hass_samplers_store(), @within_s as in
    hass_profile_add(). */
 void
-hass_stage_samplers_store (HassStageSamplers *s, const HassSampled *devices,
+hass_stage_samplers_store (HassStageSamplers *s, const gboolean *lost,
                            gint64 run_ns, gint64 within_s)
 {
   const HassStrategyEnv *env = s->env;
@@ -182,7 +182,7 @@ hass_stage_samplers_store (HassStageSamplers *s, const HassSampled *devices,
       if (!is_shared (env, c))
         continue;
       for (guint d = 0; d < n; d++)
-        if (!devices[d].lost)
+        if (!lost[d])
           {
             HassProfileSample *sample = &samples[n_parts * n + d];
             *sample = sample_of (env, d, hass_pace (&s->paces, c, d)->units, 1,

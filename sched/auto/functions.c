@@ -14,9 +14,6 @@
    a unit, even if it were SURE times as slow as is known. A guess, as in
    gpu.c. */
 #define SURE 2
-/* A GPU of which earlier runs have shown nothing gets at most this many times
-   the units of its largest bundle. A guess, as in bundle.c. */
-#define GROWTH 4
 /* A GPU's first bundle of a function fills 1/FILLED of it, and is at most
    1/TRIED of the units there. Guesses: less shows less; more takes longer where
    the GPU is slow. */
@@ -114,7 +111,6 @@ cores_begin (const HassFunctions *f)
 static guint64
 bundle (const HassFunctions *f, guint function, guint device, guint64 units)
 {
-  const HassFunctionPace *p = &f->paces[function * f->u->n + device];
   double one_ns = hass_function_gpu_ns (f, function, device, 1);
   double each_ns = hass_function_each_ns (f, function, device);
   double least = FIXED_TIMES * (one_ns - each_ns) / MAX (each_ns, 1);
@@ -127,8 +123,6 @@ bundle (const HassFunctions *f, guint function, guint device, guint64 units)
     n = units;
   if (!hass_function_shown (f, function, device))
     n = MIN (n, tries (f, function, device, units));
-  else if (p->told_ns == 0 && p->most > 0)
-    n = MIN (n, GROWTH * p->most);
   return cores_begin (f) ? 1 : MAX (n, 1);
 }
 
@@ -204,18 +198,6 @@ fastest_ns (const HassFunctions *f, double *times)
   return isfinite (least) ? least : 0;
 }
 
-/* Returns the time of the rounds so far and about that of earlier runs, on GPUs
-   alone. */
-static double
-spent_ns (const HassAuto *s, double round_ns)
-{
-  const HassStrategyEnv *env = s->k.u.env;
-  guint runs = 0;
-  for (guint d = 0; d < env->n_devices && env->profile; d++)
-    runs = MAX (runs, env->profile[d].runs);
-  return s->k.f.spent_ns + runs * round_ns;
-}
-
 /* Returns whether a GPU that counts has not shown its pace in a function that
    waits. */
 static gboolean
@@ -279,7 +261,7 @@ units_for_cores (HassAuto *s, const HassRound *round, gboolean force)
       double times = 1, gpu_ns = fastest_ns (f, &times);
       each_ns = times * gpu_ns;
       late_ns = isfinite (gpus_ns)
-                    ? HASS_AUTO_TRIED_PART * spent_ns (s, gpus_ns)
+                    ? HASS_AUTO_TRIED_PART * hass_auto_spent_ns (s, gpus_ns)
                     : 0;
     }
   s->why = "as many as end before GPUs would be done with all";

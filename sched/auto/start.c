@@ -269,16 +269,14 @@ shown_rate (const HassAuto *s, const HassRound *round, guint device)
   return u->env->profile[device].work_per_ns / filled;
 }
 
-/* Returns the time of the rounds so far, in ns, and about that of the earlier
-   runs in which no core was tried, at the rate of the GPUs. */
-static double
-spent_ns (const HassAuto *s, const HassRound *round, double rate)
+double
+hass_auto_spent_ns (const HassAuto *s, double round_ns)
 {
   const HassProfileRate *profile = s->k.u.env->profile;
   guint runs = 0;
   for (guint d = 0; d < s->k.u.n && profile; d++)
     runs = MAX (runs, profile[d].runs);
-  return s->k.f.spent_ns + runs * hass_round_total_work (round) / rate;
+  return s->k.f.spent_ns + runs * round_ns;
 }
 
 /* Returns TRUE if one unit on a core may take longer than the GPUs whose rate
@@ -300,9 +298,9 @@ outlasts_gpus (const HassAuto *s, const HassRound *round, gboolean *known)
     }
   *known = rate > 0;
   double left_ns = MAX (fill_ns, u->work * hass_round_waiting (round) / rate);
-  return rate > 0
-         && unit_ns
-                > left_ns + HASS_AUTO_TRIED_PART * spent_ns (s, round, rate);
+  double spent_ns
+      = hass_auto_spent_ns (s, hass_round_total_work (round) / rate);
+  return rate > 0 && unit_ns > left_ns + HASS_AUTO_TRIED_PART * spent_ns;
 }
 
 gboolean

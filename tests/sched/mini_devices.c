@@ -248,6 +248,15 @@ mini_grant_gpu (MiniRun *run, guint device, HassGrant *grant, MiniGrant *log)
   g_array_append_val (run->farm->grants, *log);
 }
 
+static guint64
+elements_of (const HassRound *round, HassExtent e)
+{
+  guint64 n = 0;
+  for (guint64 i = 0; i < e.n; i++)
+    n += hass_round_elements (round, e.first + i);
+  return n;
+}
+
 void
 mini_bundle_finishes (MiniRun *run, guint device, guint counter)
 {
@@ -263,6 +272,7 @@ mini_bundle_finishes (MiniRun *run, guint device, guint counter)
           .units = lane->extent.n,
           .work
           = hass_round_work (run->round, lane->extent.first, lane->extent.n),
+          .elements = elements_of (run->round, lane->extent),
           .grant_ns = (gint64)lane->begin_ns,
           .start_ns = (gint64)lane->begin_ns,
           .end_ns = (gint64)lane->end_ns,

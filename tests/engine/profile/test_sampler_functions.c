@@ -26,7 +26,7 @@ static void
 run (double only_ms)
 {
   HassStrategyEnv env = farm ();
-  HassSampled devices[STORE_DEVICES] = { { .work = 0 } };
+  const gboolean lost[STORE_DEVICES] = { FALSE };
   HassSamplers *s = hass_samplers_begin (&env, "auto");
   CU_ASSERT_PTR_NOT_NULL_FATAL (s);
   double at_ms = 0;
@@ -46,7 +46,7 @@ run (double only_ms)
     hass_samplers_observe (
         s, &(HassCompletion){
                .function = f, .units = 50, .work = 50, .kernel_ns = 10. * MS });
-  hass_samplers_store (s, devices, 100 * MS);
+  hass_samplers_store (s, lost, 100 * MS);
   hass_samplers_free (s);
 }
 
@@ -92,7 +92,7 @@ static void
 unfilled (void)
 {
   HassStrategyEnv env = farm ();
-  HassSampled devices[STORE_DEVICES] = { { .work = 0 } };
+  const gboolean lost[STORE_DEVICES] = { FALSE };
   const double ms = 16, n = 8, cores = env.devices[1].cores;
   store_begin ();
   HassSamplers *s = hass_samplers_begin (&env, "auto");
@@ -105,7 +105,7 @@ unfilled (void)
                               .work = n,
                               .start_ns = (gint64)(f * ms * MS),
                               .end_ns = (gint64)((f + 1) * ms * MS) });
-  hass_samplers_store (s, devices, 100 * MS);
+  hass_samplers_store (s, lost, 100 * MS);
   hass_samplers_free (s);
   s = hass_samplers_begin (&env, "auto");
   const HassProfileRate *simple = &env.function_profile[1],
@@ -125,7 +125,7 @@ static void
 only_one (void)
 {
   HassStrategyEnv env = farm ();
-  HassSampled devices[STORE_DEVICES] = { { .work = 0 } };
+  const gboolean lost[STORE_DEVICES] = { FALSE };
   store_begin ();
   HassSamplers *s = hass_samplers_begin (&env, "auto");
   for (guint d = 0; d < STORE_DEVICES; d++)
@@ -134,7 +134,7 @@ only_one (void)
                                                  .work = 50,
                                                  .kernel_ns = 10. * MS,
                                                  .end_ns = 10 * MS });
-  hass_samplers_store (s, devices, 100 * MS);
+  hass_samplers_store (s, lost, 100 * MS);
   hass_samplers_free (s);
   for (guint d = 0; d < STORE_DEVICES; d++)
     CU_ASSERT_EQUAL (told_ns (0, d), 0);

@@ -16,18 +16,15 @@ rate_after (const HassCompletion *bundles, guint n, guint in_flight)
   HassDeviceTraits traits[STORE_DEVICES]
       = { store_devices[0], store_devices[1] };
   HassStrategyEnv env = store_search;
-  HassSampled devices[STORE_DEVICES] = { { .work = 0 } };
+  const gboolean lost[STORE_DEVICES] = { FALSE };
   traits[1].max_in_flight = in_flight;
   env.devices = traits;
   store_begin ();
   HassSamplers *s = hass_samplers_begin (&env, "auto");
   CU_ASSERT_PTR_NOT_NULL_FATAL (s);
   for (guint i = 0; i < n; i++)
-    {
-      hass_samplers_observe (s, &bundles[i]);
-      devices[1].work += bundles[i].work;
-    }
-  hass_samplers_store (s, devices, bundles[n - 1].end_ns);
+    hass_samplers_observe (s, &bundles[i]);
+  hass_samplers_store (s, lost, bundles[n - 1].end_ns);
   hass_samplers_free (s);
   HassProfileRate known = store_known (&store_search, 1);
   store_end ();
