@@ -4,13 +4,14 @@
    DESIGN. Giving a task to another core costs the cache lines of the task, of
    its data and of the tasks that wait for it, on both sides: with tasks that
    take less than that a second core makes a graph slower. So a task that may
-   begin when it is submitted, and is expected to take less than SHORT_NS, is
-   computed by the thread that submits it, before hass_graph_task() returns. No
-   task after it then waits for it, and no list is closed for it by a locked
+   begin when it is submitted, and is expected to take less than HASS_SHORT_NS,
+   is computed by the thread that submits it, before hass_graph_task() returns.
+   No task after it then waits for it, and no list is closed for it by a locked
    instruction.
 
-   1. What is expected is the mean time of the codelet, which some core has to
-      show first. Until then the tasks have gone to other cores, and those that
+   1. What is expected is about the least time of the codelet, for tasks take
+      longer where their data come from other cores; some core has to show it
+      first. Until then the tasks have gone to other cores, and those that
       follow wait for them. So when short tasks wait, and no codelet is longer,
       the submitting thread computes with the other cores until none is in
       flight (hass_graph_catch_up()); from then on each begins at once.
@@ -24,13 +25,6 @@
    Thread safety: the submitting thread. */
 #include "place.h"
 
-/* What is short, looking at the clock included. Measured, where a task that is
-   computed at once takes the same time as on two to sixteen cores: tasks of a
-   tiled Cholesky 110 to 230 ns, those of 64 chains 50 to 180. */
-#define SHORT_NS 100
-/* A recorded graph is tried in its order if its tasks take less: more than
-   SHORT_NS, as tasks seem longer whose data come from other cores. A guess. */
-#define IN_ORDER_NS 250
 /* By so much sooner the clock is looked at for each such task: if they get long
    without notice, some 30 are computed before that is known. A guess: fewer,
    and the looks cost more. */
@@ -42,35 +36,16 @@
    guess: a codelet may wait for what the build callback does next. */
 #define MOST_VAIN 64
 
-static guint
-mean_ns (const HassCodeletState *codelet)
-{
-  return atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
-}
-
-static gboolean
-takes_less (const HassCodeletState *codelet, guint ns)
-{
-  guint mean = mean_ns (codelet);
-  return mean > 0 && mean < ns;
-}
-
-gboolean
-hass_codelet_is_short (const HassCodeletState *codelet)
-{
-  return takes_less (codelet, SHORT_NS);
-}
-
-/* Returns: TRUE if all codelets take less. The one that did not before comes
+/* Returns: TRUE if all codelets are short. The one that was not before comes
    first. */
 static gboolean
-all_take_less (HassGraph *graph, guint ns)
+all_are_short (HassGraph *graph)
 {
   guint n = graph->codelets->len;
   for (guint i = 0, c = graph->too_long; i < n; i++, c++)
     {
       c = c < n ? c : 0;
-      if (!takes_less (g_ptr_array_index (graph->codelets, c), ns))
+      if (!hass_codelet_is_short (g_ptr_array_index (graph->codelets, c)))
         {
           graph->too_long = c;
           return FALSE;
@@ -92,15 +67,6 @@ compute (HassGraph *graph, HassGraphTask *task)
   return now;
 }
 
-gboolean
-hass_task_suits_at_once (const HassGraph *graph, const HassGraphTask *task)
-{
-  if (graph->placing || graph->modelled || task->flags & HASS_TASK_LOCKS)
-    return FALSE;
-  return hass_codelet_is_short (task->codelet)
-         || (graph->n_queues == 1 && !hass_task_is_ranked (graph, task));
-}
-
 void
 hass_task_run_at_once (HassGraph *graph, HassGraphTask *task)
 {
@@ -116,7 +82,8 @@ hass_task_run_at_once (HassGraph *graph, HassGraphTask *task)
   graph->building = TRUE;
   hass_engine_leave_callback (before);
   hass_task_say_ended (w);
-  ns = now > 0 ? ns + count->ns : mean_ns (codelet);
+  ns = now > 0 ? ns + count->ns
+               : atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
   w->busy_ns += ns;
   graph->at_once_ns += ns;
 }
@@ -127,7 +94,7 @@ void
 hass_graph_catch_up (HassGraph *graph)
 {
   HassJob *job = graph->job;
-  if (!all_take_less (graph, SHORT_NS))
+  if (!all_are_short (graph))
     return;
   gint64 begin = job->engine->now (job);
   graph->building = FALSE;
@@ -145,7 +112,7 @@ gboolean
 hass_graph_suits_in_order (HassGraph *graph)
 {
   return !graph->placing && !graph->modelled && !graph->lasts
-         && all_take_less (graph, IN_ORDER_NS);
+         && all_are_short (graph);
 }
 
 /* Computes the tasks of a recorded graph in their order, as long as they are
@@ -160,7 +127,7 @@ hass_graph_run_in_order (HassGraph *graph, guint32 n_tasks)
   HassCallback before
       = hass_engine_enter_callback ("codelet", job, &job->workers[0]);
   graph->in_order = TRUE;
-  for (; t < n_tasks && takes_less (graph->tasks[t].codelet, IN_ORDER_NS)
+  for (; t < n_tasks && hass_codelet_is_short (graph->tasks[t].codelet)
          && !hass_job_stopping (job);
        t++)
     compute (graph, &graph->tasks[t]);

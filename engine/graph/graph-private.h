@@ -349,11 +349,20 @@ gint64 hass_task_run_measured (HassGraph *graph, HassWorker *worker,
 gboolean hass_graph_work (HassJob *job, HassWorker *worker);
 double hass_task_cost (const HassGraph *graph, HassGraphTask *task);
 
-/* at_once.c: the submitting thread; the first one by any. */
-gboolean hass_codelet_is_short (const HassCodeletState *codelet);
-/* Returns: TRUE if it had better compute a task itself that may begin. */
-gboolean hass_task_suits_at_once (const HassGraph *graph,
-                                  const HassGraphTask *task);
+/* Returns: TRUE if the submitting thread had better compute a task itself that
+   may begin: it is short, or there is no other core, unless priorities decide.
+ */
+static inline gboolean
+hass_task_suits_at_once (const HassGraph *graph, const HassGraphTask *task)
+{
+  gboolean is_short = hass_codelet_is_short (task->codelet);
+  if (!is_short && (graph->n_queues > 1 || hass_task_is_ranked (graph, task)))
+    return FALSE;
+  return !graph->placing && !graph->modelled
+         && !(task->flags & HASS_TASK_LOCKS);
+}
+
+/* at_once.c: the submitting thread. */
 void hass_task_run_at_once (HassGraph *graph, HassGraphTask *task);
 void hass_graph_catch_up (HassGraph *graph);
 gboolean hass_graph_suits_in_order (HassGraph *graph);

@@ -72,8 +72,8 @@ hass_graph_recall_all (const HassGraph *graph)
 typedef struct
 {
   const HassCodelet *key;
-  gsize bytes; /* of the first task's data */
-  guint mean_ns;
+  gsize bytes;    /* of the first task's data */
+  guint least_ns; /* of a task */
 } Short;
 
 static pthread_mutex_t shorts_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -97,8 +97,12 @@ hass_codelet_begin (const HassGraph *graph, HassCodeletState *codelet,
   pthread_mutex_lock (&shorts_lock);
   const Short *known = short_of (codelet->key);
   if (known->key == codelet->key && codelet->bytes <= known->bytes)
-    atomic_store_explicit (&codelet->mean_ns, known->mean_ns,
-                           memory_order_relaxed);
+    {
+      atomic_store_explicit (&codelet->mean_ns, known->least_ns,
+                             memory_order_relaxed);
+      atomic_store_explicit (&codelet->least_ns, known->least_ns,
+                             memory_order_relaxed);
+    }
   pthread_mutex_unlock (&shorts_lock);
 }
 
@@ -109,7 +113,7 @@ remember (const HassCodeletState *codelet)
   Short *known = short_of (codelet->key);
   if (hass_codelet_is_short (codelet))
     *known = (Short){ codelet->key, codelet->bytes,
-                      atomic_load_explicit (&codelet->mean_ns,
+                      atomic_load_explicit (&codelet->least_ns,
                                             memory_order_relaxed) };
   else if (known->key == codelet->key)
     known->key = NULL;

@@ -231,8 +231,10 @@ run_task (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
   return computed;
 }
 
+/* @submits: the worker is the submitting thread's. */
 static void
-learn (HassGraphWorker *w, HassCodeletState *codelet, gint64 ns)
+learn (HassGraphWorker *w, gboolean submits, HassCodeletState *codelet,
+       gint64 ns)
 {
   HassCodeletCount *count = &w->codelets[codelet->index];
   guint mean = atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
@@ -242,9 +244,15 @@ learn (HassGraphWorker *w, HassCodeletState *codelet, gint64 ns)
   guint next = hass_recent_mean (mean, one);
   if (count->measured == 1 && mean > 0 && one < COLD_NS)
     next = MIN (next, mean);
-  /* All cores read it, so it is written only if it is news. */
+  /* All cores read these, so they are written only if they are news. */
   if (ABS ((gint64)next - mean) > mean / 8)
     atomic_store_explicit (&codelet->mean_ns, next, memory_order_relaxed);
+  guint least = atomic_load_explicit (&codelet->least_ns, memory_order_relaxed);
+  if (least == 0 || one < least - least / 8)
+    atomic_store_explicit (&codelet->least_ns, one, memory_order_relaxed);
+  else if (submits && one / 2 > least)
+    atomic_store_explicit (&codelet->least_ns, least + least / 8 + 1,
+                           memory_order_relaxed);
 }
 
 /* Computes a task that has begun at @begin, and learns how long it took.
@@ -266,7 +274,8 @@ run_and_learn (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
           .end_ns = begin };
   gboolean computed = run_task (graph, worker, task, hand, &fact.end_ns);
   if (computed)
-    learn (&graph->workers[worker->index], codelet, fact.end_ns - begin);
+    learn (&graph->workers[worker->index], worker->index == 0, codelet,
+           fact.end_ns - begin);
   if (G_UNLIKELY (graph->tells_computed) && computed)
     hass_graph_tell_computed (graph, &fact);
   return fact.end_ns;

@@ -43,7 +43,9 @@ set_pace (const Run *r, guint32 salt)
   for (guint c = 0; r->codelets && c < r->codelets->len; c++)
     {
       HassCodeletState *codelet = g_ptr_array_index (r->codelets, c);
-      atomic_store (&codelet->mean_ns, salt >> 4 & 3 ? 1 : 1000000);
+      guint ns = salt >> 4 & 3 ? 1 : 1000000;
+      atomic_store (&codelet->mean_ns, ns);
+      atomic_store (&codelet->least_ns, ns);
     }
 }
 

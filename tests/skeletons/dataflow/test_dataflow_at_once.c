@@ -24,6 +24,7 @@ seem (guint ns)
     {
       HassCodeletState *codelet = g_ptr_array_index (graph_of->codelets, c);
       atomic_store (&codelet->mean_ns, ns);
+      atomic_store (&codelet->least_ns, ns);
     }
 }
 
@@ -32,6 +33,7 @@ seem_of (const HassCodelet *key, guint ns)
 {
   HassCodeletState *codelet = g_hash_table_lookup (graph_of->by_key, key);
   atomic_store (&codelet->mean_ns, ns);
+  atomic_store (&codelet->least_ns, ns);
 }
 
 static void
@@ -104,6 +106,28 @@ run (HassBuildFunc build, guint n_cores)
   CU_ASSERT_TRUE (hass_dataflow (&d, NULL, &error));
 }
 
+/* -- What is short -------------------------------------------------------- */
+
+static void
+what_is_short (void)
+{
+  static const struct
+  {
+    guint mean, least;
+    gboolean is_short;
+  } cases[] = { { 0, 0, FALSE },     { 50, 0, TRUE },      { 50, 50, TRUE },
+                { 300, 50, TRUE },   { 500, 50, FALSE },   { 300, 150, FALSE },
+                { 150, 150, FALSE }, { 150, 0, FALSE },    { 99, 99, TRUE },
+                { 100, 100, FALSE }, { 399, 99, TRUE },    { 400, 99, FALSE },
+                { LONG, 50, FALSE }, { LONG, LONG, FALSE } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      HassCodeletState codelet
+          = { .mean_ns = cases[i].mean, .least_ns = cases[i].least };
+      CU_ASSERT_EQUAL (hass_codelet_is_short (&codelet), cases[i].is_short);
+    }
+}
+
 /* -- Tasks that may begin ------------------------------------------------ */
 
 static gboolean
@@ -112,6 +136,11 @@ build_one_core (HassGraph *graph, gpointer user_data, GError **error)
   (void)user_data, (void)error;
   begin (graph);
   HassData *data = new_datum ();
+  const HassCodeletState *idle
+      = g_hash_table_lookup (graph->by_key, &flow_idle);
+  guint mean = atomic_load (&idle->mean_ns),
+        least = atomic_load (&idle->least_ns);
+  CU_ASSERT_TRUE (least > 0 && least <= mean);
   for (guint i = 1; i <= 10; i++)
     {
       seem (i % 2 ? LONG : 0);
@@ -377,6 +406,7 @@ recorded (void)
 
 HASS_TEST_SUITE (
     dataflow_at_once,
+    { "what is short, by the mean time and the least", what_is_short },
     { "one core computes each task when it is submitted", one_core },
     { "but not before it knows the priorities of others", priorities },
     { "short tasks are computed by the submitting thread", short_tasks },
