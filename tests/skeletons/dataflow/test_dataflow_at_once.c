@@ -326,9 +326,9 @@ remembered (void)
 
 #define N_RECORDED 60
 
-/* @turn: the task from which on the codelet seems long. @n_run: tasks;
-   @n_early,
-   @n_late: of these, ones before and from the turn on that ran out of order. */
+/* @turn: the task from which on the codelet seems long. @n_run: tasks that ran.
+   @n_early: of these, those before the turn that ran out of order; @n_late:
+   likewise, those from the turn on. */
 static guint turn;
 static guint64 sum;
 static _Atomic guint n_run, n_early, n_late;
