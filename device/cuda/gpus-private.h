@@ -11,7 +11,7 @@
 #ifndef HASS_GPUS_PRIVATE_H
 #define HASS_GPUS_PRIVATE_H
 
-#include <gio/gio.h>
+#include <glib.h>
 #include <pthread.h>
 
 #include "cudart-private.h"
@@ -241,7 +241,8 @@ gboolean hass_gpu_trim_within (HassGpu *gpu, guint n, gint64 until_us);
 void hass_gpus_forget_bundles (void);
 
 /* gpu_start.c */
-gboolean hass_gpu_start (HassGpu *gpu, GCancellable *unwanted, GError **error);
+gboolean hass_gpu_start (HassGpu *gpu, struct _GCancellable *unwanted,
+                         GError **error);
 gint64 hass_gpu_start_ns (HassGpu *gpu);
 void hass_gpu_unstarted (HassGpu *gpu, gint64 ns);
 gboolean hass_gpu_ask_memory (HassGpu *gpu, GError **error);

@@ -25,7 +25,7 @@
 #ifndef HASS_CALLBACKS_H
 #define HASS_CALLBACKS_H
 
-#include <gio/gio.h>
+#include <glib.h>
 #include <hass/device.h>
 #include <hass/error.h>
 #include <hass/load.h>
@@ -33,6 +33,9 @@
 
 HASS_BEGIN_DECLS
 
+/* Declared here, as <gio/gio.h> takes as long to compile as all headers of
+ * hass. */
+struct _GCancellable;
 typedef struct _HassEmitter HassEmitter;
 typedef struct _HassWorker HassWorker;
 
@@ -385,7 +388,8 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  * @n_cores: number of cores of the real machine; 0: HASS_NCPU, else as the
  *   affinity mask and the cgroup allow.
  * @on_error: error policy.
- * @cancellable: cancelling it stops the farm; not owned; or NULL.
+ * @cancellable: a GCancellable of <gio/gio.h>: cancelling it stops the farm;
+ * not owned; or NULL.
  * @deadline_ms: the farm stops this many ms after its beginning; 0: never. It
  *   returns when the callbacks that run then have returned.
  * @progress: called at intervals; not in virtual time; or NULL.
@@ -427,7 +431,7 @@ typedef struct
   guint64 seed;
   guint n_cores;
   HassErrorPolicy on_error;
-  GCancellable *cancellable;
+  struct _GCancellable *cancellable;
   gint64 deadline_ms;
   HassProgressFunc progress;
   gpointer progress_data;

@@ -111,7 +111,7 @@ typedef struct
      HassPhases.room_ns then, and the value when a helper that was woken for
      earlier loads would have left. */
   gint64 came_ns, came_room_ns, since_room_ns;
-  GCancellable *unwanted; /* cancelled when the farm is over */
+  struct _GCancellable *unwanted; /* cancelled when the farm is over */
   _Atomic gboolean over;
   /* notified when @over has become TRUE */
   HassEvent end;

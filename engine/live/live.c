@@ -38,6 +38,8 @@
    farm of its own. */
 #include "live-private.h"
 
+#include <gio/gio.h>
+
 /* -- What the core asks of its engine ----------------------------------- */
 
 static gboolean

@@ -13,6 +13,8 @@
    Thread safety: start and stop by the thread that called the farm. */
 #include "proxy-private.h"
 
+#include <gio/gio.h>
+
 #include "device/chain.h"
 #include "engine/stream/stream.h"
 

@@ -4,6 +4,8 @@
    Thread safety: by the world's thread. */
 #include "virtual-private.h"
 
+#include <gio/gio.h>
+
 #include "engine/stream/stream.h"
 
 /* -- Events ------------------------------------------------------------- */

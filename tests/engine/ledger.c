@@ -3,6 +3,7 @@
    Thread safety: see ledger.h. */
 #include "ledger.h"
 
+#include <gio/gio.h>
 #include <string.h>
 
 #include <unistd.h>

@@ -23,7 +23,7 @@
 typedef struct
 {
   const Trial *t;
-  GCancellable *cancellable;
+  struct _GCancellable *cancellable;
   guint n_max;
   HassLoad *loads;
   HassTask *tasks;

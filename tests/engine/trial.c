@@ -3,6 +3,7 @@
    Thread safety: see trial.h. */
 #include "trial.h"
 
+#include <gio/gio.h>
 #include <CUnit/CUnit.h>
 #include <string.h>
 

@@ -3,6 +3,8 @@
    Thread safety: one thread. */
 #include "hass_test.h"
 
+#include <gio/gio.h>
+
 #ifdef WITHOUT_cholesky
 
 static void

@@ -2,6 +2,7 @@
 /* test_bounded.c: the pool's bounds, recycled buffers, idle cores, endless
    generators.
    Thread safety: one thread. */
+#include <gio/gio.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>

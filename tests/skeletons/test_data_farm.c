@@ -2,6 +2,7 @@
 /* test_data_farm.c: what the callbacks of a data farm may do and what becomes
    of their failures.
    Thread safety: one thread. */
+#include <gio/gio.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>

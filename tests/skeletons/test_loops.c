@@ -2,6 +2,7 @@
 /* test_loops.c: loops within a unit: what their bodies may do, and how they
    fail.
    Thread safety: farms on several cores; counts are atomic. */
+#include <gio/gio.h>
 #include <stdatomic.h>
 #include <string.h>
 

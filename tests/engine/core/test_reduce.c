@@ -6,6 +6,7 @@
    0 and 1 become "(0 1)".
 
    Thread safety: farms on several cores; counts are atomic. */
+#include <gio/gio.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,6 +2,7 @@
 /* test_nested.c: tasks that workers of a live farm emit while other cores steal
    them: each is computed and released once, and none is lost or forgotten.
    Thread safety: one thread; what the tasks share is atomic. */
+#include <gio/gio.h>
 #include <stdatomic.h>
 
 #include "hass/hass.h"

@@ -5,6 +5,7 @@
 #include "hass_test.h"
 #include "tests/count.h"
 
+#include <gio/gio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -33,7 +33,7 @@ typedef struct
   _Atomic guint refused; /* pipelines that could not run in tag_free */
   guint parts;           /* that a token emits */
   guint fail_step;       /* every so manyth token fails; 0: none */
-  GCancellable *cancellable;
+  struct _GCancellable *cancellable;
 } TagLedger;
 
 TagLedger *tag_ledger_new (void); /* free with g_free() */

@@ -12,6 +12,7 @@
    hangs ends the program, with its seed.
 
    Thread safety: one thread beside those of the pipelines. */
+#include <gio/gio.h>
 #include <string.h>
 
 #include "device/cuda/gpus-private.h"

@@ -2,6 +2,7 @@
 /* test_pipeline_tags.c: what stages hang on tokens is freed exactly once,
    however the token ends.
    Thread safety: one thread beside those of the pipelines. */
+#include <gio/gio.h>
 #include <stddef.h>
 #include <string.h>
 

@@ -2,6 +2,7 @@
 /* test_virtual.c: the virtual engine: the same seed gives the same trace,
    modelled links and cores take the time they should, and stopping works.
    Thread safety: one thread. */
+#include <gio/gio.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,6 +2,7 @@
 /* test_virtual_dataflow.c: dataflows on modelled machines: results, times of
    cores, failures.
    Thread safety: single-threaded. */
+#include <gio/gio.h>
 #include <unistd.h>
 
 #include "tests/skeletons/dataflow/graph_run.h"

@@ -2,6 +2,7 @@
 /* virtual_flow.c: see virtual_flow.h. */
 #include "virtual_flow.h"
 
+#include <gio/gio.h>
 #include <stdio.h>
 #include <unistd.h>
 

@@ -21,7 +21,7 @@ typedef struct
   const char *more; /* added to the platform file; or NULL */
   gsize window;
   guint64 times; /* it is recorded, and run so often; 0: not recorded */
-  GCancellable *cancellable; /* cancelled by the second task */
+  struct _GCancellable *cancellable; /* cancelled by the second task */
   guint n_computed;
   HassReport *report; /* (out) */
   double us;          /* (out): the makespan */

@@ -56,7 +56,7 @@ typedef struct
   void (*bind) (HassRecorded *recorded, guint call, gpointer user_data);
   gsize window;
   HassErrorPolicy on_error;
-  GCancellable *cancellable;
+  struct _GCancellable *cancellable;
   gint64 bundle_deadline_ms, deadline_ms;
   HassReport *report;
   StandInDataCounts counts[DEVICE_FLOW_DEVICES];

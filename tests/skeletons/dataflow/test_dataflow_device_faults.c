@@ -3,6 +3,7 @@
    small, never opened or absent, gpu functions that fail, and dataflows that
    are cancelled while devices compute.
    Thread safety: one thread beside those of the dataflows. */
+#include <gio/gio.h>
 #include <stdatomic.h>
 #include <string.h>
 

@@ -9,6 +9,7 @@
    as the last of its computed tasks has left it.
 
    Thread safety: one thread beside those of the dataflows. */
+#include <gio/gio.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 

@@ -2,6 +2,7 @@
 /* test_dataflow_order.c: in which order tasks begin, what waiting waits for,
    and what becomes of what tasks have reduced, failed at, or been given.
    Thread safety: one thread beside those of the dataflows. */
+#include <gio/gio.h>
 #include <stdatomic.h>
 
 #include "flow.h"

@@ -7,6 +7,7 @@
    readers, and tasks that wait for one that has read and written.
 
    Thread safety: one thread beside those of the dataflows. */
+#include <gio/gio.h>
 #include <stdatomic.h>
 #include <string.h>
 

@@ -2,6 +2,7 @@
 /* act.c: the callbacks of a planned pipeline: they do what the plan's steps say
    and compare what they get with them; see plan.h.
    Thread safety: see plan.h. */
+#include <gio/gio.h>
 #include <string.h>
 
 #include "plan.h"

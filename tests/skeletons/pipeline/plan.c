@@ -4,6 +4,7 @@
 #include "plan.h"
 #include "tests/chance.h"
 
+#include <gio/gio.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>

@@ -153,7 +153,7 @@ typedef struct Plan
   HassErrorPolicy on_error;
   guint cancel_after; /* calls; 0: never */
   gint64 deadline_ms;
-  GCancellable *cancellable;
+  struct _GCancellable *cancellable;
   gboolean exact_bytes; /* no asked outputs, parts or tokens sent back */
   GThread *caller;
   const char *strategy;

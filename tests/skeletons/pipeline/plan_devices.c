@@ -4,6 +4,8 @@
    Thread safety: see plan.h; kernels run on the devices' threads. */
 #include "plan.h"
 
+#include <gio/gio.h>
+
 #include "sched/registry.h"
 #include "tests/chance.h"
 

@@ -10,6 +10,7 @@
    ends the program, with its seed.
 
    Thread safety: one thread beside those of the pipelines. */
+#include <gio/gio.h>
 #include <stdlib.h>
 #include <string.h>
 

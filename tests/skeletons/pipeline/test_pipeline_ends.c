@@ -3,6 +3,7 @@
    cancelled or run out of time: what the report says, and that each load is
    released once.
    Thread safety: one thread beside those of the pipelines. */
+#include <gio/gio.h>
 #include <string.h>
 
 #include "hass_test.h"
