@@ -118,21 +118,6 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost,
     }
 }
 
-/* Returns: the mask of the classes of devices that can run a load; all_classes
-   if every class can. */
-guint
-hass_round_mask_of (const HassRound *round, const HassLoad *load)
-{
-  guint mask = 0;
-  for (guint c = 0; c < round->n_classes; c++)
-    if (load->flags & round->class_flags[c])
-      mask |= 1u << c;
-  if (!(load->flags & (HASS_LOAD_CPU | HASS_LOAD_GPU | HASS_LOAD_KINDS)))
-    return round->all_classes;
-  return (mask & round->all_classes) == round->all_classes ? round->all_classes
-                                                           : mask;
-}
-
 /* The sets that the tasks of a function farm are sorted into, in the order of
    their positions: a set for each mask of classes (kinds of devices) that
    contains the CPU, then the tasks that all classes can run, SPD (parallelism
@@ -243,46 +228,6 @@ hass_round_open (HassRound *round)
 
 /* -- Taking ------------------------------------------------------------- */
 
-/* Adds (@change 1) or removes (-1) an extent of returned units in the counters
-   of all classes that can run it. Under returned_lock. */
-static void
-count_returned_locked (HassRound *round, const HassReturned *r, gint change)
-{
-  guint mask = hass_round_returned_mask (round, r);
-  if (round->ready)
-    atomic_fetch_add_explicit (&round->ready->n_returned, (guint32)change,
-                               memory_order_relaxed);
-  for (guint c = 0; c < round->n_classes; c++)
-    if (mask >> c & 1)
-      atomic_fetch_add_explicit (&round->n_returned[c], (guint32)change,
-                                 memory_order_relaxed);
-}
-
-static HassExtent
-take_returned (HassRound *round, guint klass, guint32 k)
-{
-  HassExtent found = { 0, 0 };
-  pthread_mutex_lock (&round->returned_lock);
-  for (guint i = 0; i < round->returned->len && found.n == 0; i++)
-    {
-      HassReturned *r = &g_array_index (round->returned, HassReturned, i);
-      HassExtent *e = &r->extent;
-      if (!(hass_round_returned_mask (round, r) >> klass & 1))
-        continue;
-      found = (HassExtent){ e->first, MIN (k, e->n) };
-      if (found.n == e->n)
-        {
-          count_returned_locked (round, r, -1);
-          g_array_remove_index_fast (round->returned, i);
-          break;
-        }
-      e->first += found.n;
-      e->n -= found.n;
-    }
-  pthread_mutex_unlock (&round->returned_lock);
-  return found;
-}
-
 /* Takes up to @k units that this class of devices and not every other can run,
    those that only this class can run first: the CPU pool from the front, other
    devices from the back. Reads nothing but the ranges, since a core may still
@@ -309,7 +254,7 @@ take_first (HassRound *round, guint klass, guint32 k)
 {
   HassExtent e = { 0, 0 };
   if (hass_round_has_returned (round, klass))
-    e = take_returned (round, klass, k);
+    e = hass_round_take_returned (round, klass, k);
   return e.n > 0 ? e : take_partial (round, klass, k);
 }
 
@@ -415,45 +360,6 @@ hass_round_pull (HassRound *round, guint32 k)
   if (e.n == 0 && round->ready && source == HASS_RANGE_COMMON)
     e = hass_round_join_cores (round, k);
   return e;
-}
-
-static void
-add_returned (HassRound *round, HassExtent e, gboolean only_cpu)
-{
-  HassReturned r = { e, only_cpu };
-  pthread_mutex_lock (&round->returned_lock);
-  g_array_append_val (round->returned, r);
-  count_returned_locked (round, &r, 1);
-  pthread_mutex_unlock (&round->returned_lock);
-}
-
-/* Gives units that were taken and not finished back to the round, for any
-   device that can run them. */
-void
-hass_round_give_back (HassRound *round, HassExtent e)
-{
-  if (e.n == 0)
-    return;
-  HassUnitRange *range = &round->ranges[HASS_RANGE_COMMON];
-  if (round->ready)
-    {
-      add_returned (round, e, FALSE);
-      return;
-    }
-  if (hass_round_is_exclusive (round, e))
-    range = hass_round_partial (round, hass_round_mask (round, e.first));
-  if (hass_unit_range_give_back (range, e))
-    return;
-  add_returned (round, e, FALSE);
-}
-
-/* Gives back units that only the CPU may take from now on, because they are
-   too large for the memory of the other devices. */
-void
-hass_round_keep_for_cpu (HassRound *round, HassExtent e)
-{
-  if (e.n > 0)
-    add_returned (round, e, TRUE);
 }
 
 /* Returns: the number of units of the round itself that wait, in all ranges and

@@ -205,7 +205,6 @@ void hass_round_begin_blocks (HassRound *round, HassCostClass cost,
                               const HassSpan *span,
                               const HassDivision *division);
 void hass_round_open (HassRound *round);
-guint hass_round_mask_of (const HassRound *round, const HassLoad *load);
 
 /* round_ready.c */
 void hass_round_init_open (HassRound *round, HassReadySet *ready, guint32 n);
@@ -221,12 +220,16 @@ gboolean hass_round_in_flight (HassRound *round);
 HassExtent hass_round_take (HassRound *round, guint device, HassGrant *grant);
 HassExtent hass_round_take_any (HassRound *round, guint klass, guint32 k);
 HassExtent hass_round_pull (HassRound *round, guint32 k);
+/* round_returned.c */
+HassExtent hass_round_take_returned (HassRound *round, guint klass, guint32 k);
 void hass_round_give_back (HassRound *round, HassExtent extent);
 void hass_round_keep_for_cpu (HassRound *round, HassExtent extent);
+/* round.c */
 guint32 hass_round_waiting_inside (HassRound *round);
 guint32 hass_round_waiting_anywhere (HassRound *round);
 
 /* round_units.c */
+guint hass_round_mask_of (const HassRound *round, const HassLoad *load);
 HassDivision hass_division_new (guint32 most_loads, gsize block_elements,
                                 gsize halo);
 void hass_division_add (HassDivision *division, guint32 n_blocks,

@@ -328,3 +328,18 @@ hass_round_elements (const HassRound *round, guint64 position)
     return (guint64)hass_round_true_cost (round, position);
   return hass_round_load (round, position)->size;
 }
+
+/* Returns: the mask of the classes of devices that can run a load; all_classes
+   if every class can. */
+guint
+hass_round_mask_of (const HassRound *round, const HassLoad *load)
+{
+  guint mask = 0;
+  for (guint c = 0; c < round->n_classes; c++)
+    if (load->flags & round->class_flags[c])
+      mask |= 1u << c;
+  if (!(load->flags & (HASS_LOAD_CPU | HASS_LOAD_GPU | HASS_LOAD_KINDS)))
+    return round->all_classes;
+  return (mask & round->all_classes) == round->all_classes ? round->all_classes
+                                                           : mask;
+}

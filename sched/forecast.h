@@ -26,7 +26,8 @@
  * what it holds.
  * @failed: its last grant failed.
  * @absent: it does not ask for work although it could.
- * @hopeless: it is not measured, and could not help in this round.
+ * @hopeless: it could not help in this round, though it is not measured, or
+ *   what its cores had begun was taken from them.
  * @asked: it has asked in this round.
  * @back: it has just completed its work, and will ask at once.
  * @entered: it has begun to copy what it copies once a round.

@@ -185,6 +185,24 @@ typedef struct
 } HassCompletion;
 
 /**
+ * HassBegun: units that a core computes and would give back, since their worker
+ * has asked whether it should stop (hass_worker_stopping()).
+ * @first: position of the first.
+ * @units, @work: their number, and their work as the cost class shows it.
+ * @ns: for how long it has computed them, in ns.
+ * @take: the core is to give them back.
+ * @reserved: zero; for later versions.
+ */
+typedef struct
+{
+  guint64 first, units;
+  double work;
+  gint64 ns;
+  gboolean take;
+  guint64 reserved[2];
+} HassBegun;
+
+/**
  * HassDeviceSummary: what a device did in a round.
  * @units: number of units that it computed.
  * @work: their work, as the cost class of the farm shows it.
@@ -284,6 +302,14 @@ typedef enum
  *   compute a class and had little of it. Returns: (transfer full) (nullable):
  *   why, as a sentence without a full stop; free with g_free(). Default: NULL.
  *
+ * @spoliate: farms, optional: called when @device, which is no CPU pool, holds
+ *   nothing and no unit waits, while cores compute units that they would give
+ *   back and the device can run: @begun [@n]. Sets @take of those that the
+ *   device should have instead. They wait as soon as the cores have given them
+ *   back, which may be never; what was done of them is lost. A core that ends
+ *   them first keeps them. Returns: after how many ns it is called again if
+ *   nothing is completed before; 0: it need not be. Default: 0.
+ *
  * The ops of a dataflow are called for each task, under a lock that all workers
  * take: they must not block, and a microsecond counts.
  *
@@ -321,6 +347,8 @@ typedef struct
                            gint worker, const HassFlowTask *task,
                            HassFlowVerdict *verdict);
   char *(*left_out) (gpointer self, guint class_index, guint device);
+  gint64 (*spoliate) (gpointer self, HassRound *round, guint device,
+                      HassBegun *begun, guint n);
 } HassStrategyOps;
 
 /**

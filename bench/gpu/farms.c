@@ -204,10 +204,8 @@ static gboolean
 take_token_steps (const HassBlock *block, HassWorker *worker,
                   gpointer user_data, GError **error)
 {
-  (void)worker;
   (void)error;
-  token_steps_cpu (user_data, block->input, block->output);
-  return TRUE;
+  return token_steps_cpu (user_data, worker, block->input, block->output);
 }
 
 static FarmResult
@@ -253,10 +251,8 @@ static gboolean
 take_token_task (const HassTask *task, HassWorker *worker, gpointer user_data,
                  GError **error)
 {
-  (void)worker;
   (void)error;
-  token_steps_cpu (user_data, task->input, task->output);
-  return TRUE;
+  return token_steps_cpu (user_data, worker, task->input, task->output);
 }
 
 /* The GPU workers of the tasks of a farm, in turn. */

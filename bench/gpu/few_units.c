@@ -38,6 +38,14 @@ static const guint plain[N_UNIT_KINDS]
 static const double slow[N_UNIT_KINDS]
     = { 0, 0, 0, 2, 2, 4. / CALIBRATED_UNITS };
 
+/* What the cores of a process do. */
+enum
+{
+  NO_CORES,
+  ASKING, /* their worker asks whether it should stop */
+  SILENT
+};
+
 /* What a process does. @opened: a farm before has opened the GPUs.
    @slow_steps: of a GPU for mixed tasks. @unit_s > 0: calibrates so that one
    GPU takes so long for a unit. */
@@ -71,9 +79,9 @@ run_once (const Units *u, guint gpu_steps)
 {
   const Spec *s = u->spec;
   const FarmSettings settings = { "few", NULL, s->cpu > 0, s->n_gpus, 0 };
-  const TokenSteps steps[]
-      = { token_steps (s->kib, s->n_steps, gpu_steps),
-          token_steps (s->kib, s->n_steps, s->slow_steps) };
+  TokenSteps steps[] = { token_steps (s->kib, s->n_steps, gpu_steps),
+                         token_steps (s->kib, s->n_steps, s->slow_steps) };
+  steps[0].asks = steps[1].asks = s->cpu == ASKING;
   memset (u->results, 0, s->n * u->result_bytes);
   FarmResult r = farm_token_steps (&settings, s->kind, steps, s->n, u->inputs,
                                    u->results);
@@ -193,7 +201,7 @@ run_ways (Cell *cell, const Spec *spec)
     {
       guint round = i / N_WAYS, w = (i + round) % N_WAYS;
       Spec s = *spec;
-      s.cpu = w != GPU && w != GPU_OPENED;
+      s.cpu = w == GPU || w == GPU_OPENED ? NO_CORES : spec->cpu;
       s.n_gpus = w != CORES ? s.n_gpus : 0;
       s.opened = w >= GPU_OPENED;
       Answer a = in_process (&s);
@@ -263,7 +271,9 @@ few_units_main (const GpuBenchOptions *options)
   guint rounds
       = MIN (options->repeat, options->targets ? ROUNDS_OF_ALL : MOST_ROUNDS);
   Worst worst[N_RUNS] = { { 0, 0, 0 } };
-  Spec spec = { .n_gpus = options->n_gpus, .kib = (guint)options->token_kib };
+  Spec spec = { .cpu = options->silent ? SILENT : ASKING,
+                .n_gpus = options->n_gpus,
+                .kib = (guint)options->token_kib };
   while (spec.kind < N_UNIT_KINDS
          && g_strcmp0 (kinds[spec.kind], options->farm) != 0)
     spec.kind++;
@@ -293,7 +303,7 @@ few_units_main (const GpuBenchOptions *options)
       Spec one = spec;
       guint wanted = ratio ? ratio : ratios[i];
       one.n = CALIBRATED_UNITS;
-      one.n_gpus = 1;
+      one.n_gpus = 1, one.cpu = NO_CORES;
       one.unit_s = core_s / wanted;
       one.kind = plain[spec.kind];
       spec.gpu_steps = in_process (&one).gpu_steps;

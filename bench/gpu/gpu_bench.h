@@ -37,6 +37,7 @@ typedef struct
   gint ratio, in_flight; /* only this one; 0: all */
   gint token_kib;        /* bytes of a token */
   double core_ms;        /* time of a token on a core */
+  gboolean silent;       /* workers do not ask whether they should stop */
   gboolean buffers;      /* tokens in memory of the library */
 } GpuBenchOptions;
 

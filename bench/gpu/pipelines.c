@@ -92,10 +92,8 @@ generate (HassEmitter *emitter, gpointer data, GError **error)
 static gboolean
 compute (HassToken *token, HassWorker *worker, gpointer data, GError **error)
 {
-  (void)worker;
   (void)error;
-  token_steps_cpu (data, token->input, (gpointer)token->output);
-  return TRUE;
+  return token_steps_cpu (data, worker, token->input, (gpointer)token->output);
 }
 
 static gboolean

@@ -5,6 +5,7 @@
 #include "workers.h"
 
 #define AT_ONCE 64
+#define QUESTIONS 512 /* of a core with a token */
 
 typedef guint32 Lanes __attribute__ ((vector_size (64)));
 
@@ -97,19 +98,26 @@ leap (const TokenSteps *s, guint32 k, guint32 *a, guint32 *c)
 TokenSteps
 token_steps (guint kib, guint n_steps, guint gpu_steps)
 {
-  TokenSteps s
-      = { 1664525, 1013904223, kib * (guint)KIB / 4, n_steps, gpu_steps, 0, 0 };
+  TokenSteps s = { .a = 1664525,
+                   .c = 1013904223,
+                   .n_words = kib * (guint)KIB / 4,
+                   .n_steps = n_steps,
+                   .gpu_steps = gpu_steps };
   leap (&s, n_steps - gpu_steps, &s.leap_a, &s.leap_c);
   return s;
 }
 
-void
-token_steps_cpu (const TokenSteps *s, gconstpointer input, gpointer output)
+gboolean
+token_steps_cpu (const TokenSteps *s, HassWorker *worker, gconstpointer input,
+                 gpointer output)
 {
   const Lanes *in = input;
-  guint32 *sums = output;
-  for (guint32 i = 0; i < s->n_words / WORDS_SUMMED; i++, in += 2)
+  guint32 *sums = output, n = s->n_words / WORDS_SUMMED;
+  for (guint32 i = 0; i < n; i++, in += 2)
     {
+      if (s->asks && i % MAX (n / QUESTIONS, 1) == 0
+          && hass_worker_stopping (worker))
+        return FALSE;
       Lanes x = in[0], y = in[1];
       for (guint32 k = 0; k < s->n_steps; k++)
         {
@@ -120,6 +128,7 @@ token_steps_cpu (const TokenSteps *s, gconstpointer input, gpointer output)
       for (guint k = 0; k < WORDS_SUMMED / 2; k++)
         sums[i] += x[k] + y[k];
     }
+  return TRUE;
 }
 
 void
@@ -147,7 +156,7 @@ token_steps_calibrate (guint kib, double wanted_s, guint *n_steps)
     {
       TokenSteps steps = token_steps (kib, *n_steps, 0);
       gint64 begin = bench_now_ns ();
-      token_steps_cpu (&steps, token, out);
+      token_steps_cpu (&steps, NULL, token, out);
       seconds[i % 5] = (bench_now_ns () - begin) * 1e-9;
       if (i < 5)
         *n_steps = (guint)CLAMP (*n_steps * wanted_s / seconds[i], 1, 1e9);

@@ -70,10 +70,12 @@ steps_seed (guint64 element)
  * @gpu_steps: number of steps that a GPU takes, which sets its speed and not
  *   the result: the kernel ends with @leap_a * x + @leap_c, which is @n_steps -
  *   @gpu_steps steps, modulo 2^32, at once.
+ * @asks: a core asks some 500 times whether it should stop.
  */
 typedef struct
 {
   guint32 a, c, n_words, n_steps, gpu_steps, leap_a, leap_c;
+  gboolean asks;
 } TokenSteps;
 
 #define WORDS_SUMMED 32
@@ -81,9 +83,10 @@ typedef struct
 /* Steps of tokens of @kib KiB. */
 TokenSteps token_steps (guint kib, guint n_steps, guint gpu_steps);
 /* The results of @input [@n_words] on a core, step by step, into @output
-   [@n_words / WORDS_SUMMED]. */
-void token_steps_cpu (const TokenSteps *steps, gconstpointer input,
-                      gpointer output);
+   [@n_words / WORDS_SUMMED]. Returns: FALSE if @worker, which may be NULL, is
+   to stop. */
+gboolean token_steps_cpu (const TokenSteps *steps, HassWorker *worker,
+                          gconstpointer input, gpointer output);
 /* Fills @inputs with @n tokens, and @results with what they must come to,
    from leaps. */
 void token_steps_fill (const TokenSteps *steps, gsize n, gpointer inputs,

@@ -86,6 +86,20 @@ typedef struct
 
 typedef struct HassFunctionCounts HassFunctionCounts;
 
+/* What a core computes, for devices that might take it away (spoliate.c). The
+   core and whoever has the decision lock write, any thread reads; relaxed, as
+   what is out of date leads to a decision that loses time at worst. */
+typedef struct
+{
+  _Alignas(HASS_CACHE_LINE) _Atomic gint64 begin_ns; /* 0: nothing */
+  _Atomic (struct HassSlot *) slot;
+  _Atomic guint32 first, n; /* its units */
+  _Atomic double work;
+  /* its worker has asked since then whether to stop; it shall give back what it
+     has not finished */
+  _Atomic gboolean asked, unneeded;
+} HassInHand;
+
 /* A worker context: what the callbacks that run on one core, or for the bundles
    of one device, get as their HassWorker. Only the context's thread uses it,
    except where stated. */
@@ -104,7 +118,8 @@ struct _HassWorker
   HassCopier copier; /* memory for the copies of emitted tasks */
   gpointer accumulator;
   const _Atomic gboolean *unneeded; /* nobody needs the result; or NULL */
-  double unit_ns;  /* recent time of a unit, in ns; 0: unknown */
+  _Atomic gboolean *asks; /* set when a callback asks for that; or NULL */
+  double unit_ns;         /* recent time of a unit, in ns; 0: unknown */
   gint64 begin_ns; /* when the present pull or bundle began; 0: unknown */
   /* earliest end of what the worker has computed last, and the latest of all
      such ends, in ns from the farm's begin; see open.c */
@@ -131,6 +146,8 @@ struct _HassWorker
   _Atomic gint64 helped_ns;
   /* what it has done of each function, see functions.c; NULL: not counted */
   HassFunctionCounts *functions;
+  gboolean gave_back; /* its unit ended early because it is unneeded */
+  HassInHand in_hand;
 };
 
 /* What an emitter accepts: it depends on the farm's kind, and on whether the

@@ -198,8 +198,20 @@ gpointer hass_worker_accumulator (HassWorker *worker);
 /* Returns: the farm constant at @index in host memory; NULL past the last. */
 gconstpointer hass_worker_constant (const HassWorker *worker, guint index);
 
-/* Returns: TRUE if the farm is stopping, or another device has computed the
-   token of a pure stage meanwhile; a long unit may then fail early. */
+/**
+ * hass_worker_stopping:
+ *
+ * For units that take long: whether the callback may fail early, which then is
+ * no failure. It should ask as often as it can without taking longer, about
+ * each 100 us. A worker that asks makes mistakes of the scheduler cheap: where
+ * a unit turns out to take a core longer than another device, it is taken from
+ * the core, and what the callback has emitted for it is dropped. Its output
+ * may be written in part, as by a worker that fails; an accumulator must be
+ * unchanged.
+ *
+ * Returns: TRUE if the farm is stopping; if another device is to compute the
+ * unit; or if one has computed the token of a pure stage.
+ */
 gboolean hass_worker_stopping (const HassWorker *worker);
 
 /**

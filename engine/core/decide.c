@@ -74,12 +74,12 @@ hass_decide_late_ns (const HassJob *job, guint device)
   return t->opening && t->opens_at_ns > 0 ? t->opens_at_ns + hass_late_ns : 0;
 }
 
-/* Returns when the device may be asked for again although nothing was
-   completed, in ns on the engine's clock; 0: the strategy did not answer WAIT,
-   or nothing ends its WAIT. A WAIT without an end may count on a device that is
-   being opened; once that is late, liveness.c does not. */
-gint64
-hass_decide_again_ns (HassJob *job, const HassSlot *slot, guint device)
+/* Returns when a WAIT of the device ends although nothing was completed; 0: the
+   strategy did not answer WAIT, or nothing ends it. A WAIT without an end may
+   count on a device that is being opened; once that is late, liveness.c does
+   not. */
+static gint64
+wait_ends_ns (HassJob *job, const HassSlot *slot, guint device)
 {
   const HassSeat *seat = &slot->seats[device];
   if (seat->state != HASS_SEAT_WAIT)
@@ -95,6 +95,18 @@ hass_decide_again_ns (HassJob *job, const HassSlot *slot, guint device)
         first_ns = late_ns;
     }
   return first_ns;
+}
+
+/* Returns when the device may be asked for again, or may have what cores have
+   begun, although nothing was completed, in ns on the engine's clock; 0:
+   never. */
+gint64
+hass_decide_again_ns (HassJob *job, const HassSlot *slot, guint device)
+{
+  gint64 ends_ns = wait_ends_ns (job, slot, device);
+  gint64 look_ns = slot->seats[device].look_ns;
+  return ends_ns > 0 && look_ns > 0 ? MIN (ends_ns, look_ns)
+                                    : MAX (ends_ns, look_ns);
 }
 
 /* -- 2. The CPU pool ---------------------------------------------------- */
@@ -305,24 +317,19 @@ hass_decide_give_cpu (HassRound *round, guint32 n)
 
 /* -- GPUs --------------------------------------------------------------- */
 
-/* Asks the strategy for a grant to a device other than the CPU pool. Returns:
-   TRUE if it made one: the device is to compute the units of @extent, and
-   @grant holds what the strategy said. */
-gboolean
-hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
-                 HassGrant *grant)
+static gboolean
+grant_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
+           HassGrant *grant)
 {
   HassRound *round = &slot->round;
   HassSeat *seat = &slot->seats[device];
   if (round->ready)
     look_at_joined (job);
   look_at_clock (job, seat);
-  if (seat->state == HASS_SEAT_LOST
+  guint32 waiting = hass_round_waiting_anywhere (round);
+  if (waiting == 0 || seat->state == HASS_SEAT_LOST
       || (seat->in_flight > 0 && seat->in_flight >= MAX (seat->depth, 1))
       || (seat->state != HASS_SEAT_ASK && !slot->grab))
-    return FALSE;
-  guint32 waiting = hass_round_waiting_anywhere (round);
-  if (waiting == 0)
     return FALSE;
   *extent = (HassExtent){ 0, 0 };
   if (seat->state == HASS_SEAT_ASK
@@ -352,6 +359,19 @@ hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
   return TRUE;
 }
 
+/* Asks the strategy for a grant to a device other than the CPU pool. Returns:
+   TRUE if it made one: the device is to compute the units of @extent, and
+   @grant holds what the strategy said. */
+gboolean
+hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
+                 HassGrant *grant)
+{
+  gboolean any = grant_gpu (job, slot, device, extent, grant);
+  if (!any && job->spoliates)
+    hass_spoliate (job, slot, device);
+  return any;
+}
+
 /* -- 3. Completions ----------------------------------------------------- */
 
 /* After a completion the strategy may be asked again for devices that wait, and
@@ -367,9 +387,13 @@ ask_again (HassJob *job, HassSlot *slot, gboolean failed)
       && atomic_load_explicit (&round->pull_source, memory_order_relaxed) >= 0)
     publish (round, HASS_PULL_ASK, 0);
   for (guint d = 0; d < job->n_devices; d++)
-    if (slot->seats[d].state == HASS_SEAT_WAIT
-        || (failed && slot->seats[d].state == HASS_SEAT_DONE))
-      slot->seats[d].state = HASS_SEAT_ASK;
+    {
+      HassSeat *seat = &slot->seats[d];
+      seat->look_ns = seat->look_gap_ns = 0;
+      if (seat->state == HASS_SEAT_WAIT
+          || (failed && seat->state == HASS_SEAT_DONE))
+        seat->state = HASS_SEAT_ASK;
+    }
 }
 
 void

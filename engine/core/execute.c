@@ -4,7 +4,8 @@
    DESIGN. A core computes the units of one pull one after another; adjacent
    blocks of a divisible load are computed in one call. The results of a pull
    form one run, which is committed (handed to the result pool) as a whole.
-   Units that had not begun when the farm stopped are given back to the round.
+   Units that had not begun when the farm stopped are given back to the round,
+   and what is taken from the core (spoliate.c).
 
    Thread safety: a worker context belongs to one thread at a time. */
 #include "job-private.h"
@@ -15,8 +16,8 @@
 /* -- Units -------------------------------------------------------------- */
 
 /* Computes one unit with the user's worker @function and takes its results.
-   Returns: FALSE if the unit failed. Inlined in each loop, since a call costs
-   much beside an empty load. */
+   Returns: FALSE if the unit failed or was given back. Inlined in each loop,
+   since a call costs much beside an empty load. */
 static inline G_ALWAYS_INLINE gboolean
 compute (HassJob *job, HassWorker *worker, const HassBlock *block,
          HassCpuWorkerFunc function, gpointer data)
@@ -34,7 +35,10 @@ compute (HassJob *job, HassWorker *worker, const HassBlock *block,
   gboolean ok = function (block, worker, data, &error);
   if (G_UNLIKELY (!hass_callback_ok (ok, &error, HASS_ERROR_WORKER)))
     {
-      hass_unit_failed (job, worker, block, mark, error);
+      if (hass_unit_is_unneeded (job, worker))
+        hass_unit_given_back (job, worker, mark, error);
+      else
+        hass_unit_failed (job, worker, block, mark, error);
       return FALSE;
     }
   hass_unit_output_is_result (job, worker, block);
@@ -81,7 +85,11 @@ compute_each (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
       if (!dry
           && !compute (job, worker, &block, farm->cpu_worker,
                        farm->cpu_worker_data))
-        done.n_failed += units.n;
+        {
+          if (worker->gave_back)
+            break;
+          done.n_failed += units.n;
+        }
       if (alone)
         hass_units_commit (job, worker, slot,
                            hass_round_unit (round, units.first), 1);
@@ -124,7 +132,15 @@ compute_plain (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e)
       if (sized)
         done.work += hass_load_work (load);
       if (G_UNLIKELY (!compute (job, worker, &block, function, data)))
-        done.n_failed++;
+        {
+          if (worker->gave_back)
+            {
+              done.bytes -= load->input_bytes;
+              done.work -= sized ? hass_load_work (load) : 0;
+              break;
+            }
+          done.n_failed++;
+        }
       block.seq++;
     }
   worker->unit = NULL;
@@ -175,9 +191,10 @@ compute_runs (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e)
 }
 
 /* Computes the units of extent @e on the calling thread; with @dry only counts
-   them. Units that are not begun because the farm stops are given back to the
-   round. Returns: the totals of the computed units, which the caller passes to
-   hass_execute_count() and hass_job_units_finished(). */
+   them. Units that are not begun because the farm stops, or that are taken from
+   the core, are given back to the round. Returns: the totals of the computed
+   units, which the caller passes to hass_execute_count() and
+   hass_job_units_finished(). */
 HassDone
 hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
               gboolean dry)
@@ -207,8 +224,14 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   hass_lock_take (&job->decision);
   if (done.n_failed > 0)
     hass_units_count_failures (job, worker, done.n_failed);
-  hass_round_give_back (&slot->round, hass_extent_rest (e, done.n));
+  gboolean taken = worker->gave_back;
+  if (taken)
+    hass_spoliated (job, worker, slot, hass_extent_rest (e, done.n));
+  else
+    hass_round_give_back (&slot->round, hass_extent_rest (e, done.n));
   hass_lock_give (&job->decision);
+  if (taken)
+    job->engine->changed (job);
   return done;
 }
 

@@ -146,6 +146,8 @@ typedef struct
 
 void hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
                        HassUnitMark mark, GError *error);
+void hass_unit_given_back (HassJob *job, HassWorker *worker, HassUnitMark mark,
+                           GError *error);
 void hass_unit_add_output (HassJob *job, HassWorker *worker,
                            const HassBlock *block);
 
@@ -166,6 +168,19 @@ void hass_units_flush_nested (HassJob *job, HassWorker *worker);
 void hass_units_count_failures (HassJob *job, const HassWorker *worker,
                                 guint32 n);
 gboolean hass_job_collect (const HassResultItem *record, gpointer job);
+
+/* Returns: whether the worker was told that what it computes is not needed,
+   so that its failure is none. */
+static inline gboolean
+hass_unit_is_unneeded (HassJob *job, const HassWorker *worker)
+{
+  return worker->unneeded
+         && atomic_load_explicit (worker->unneeded, memory_order_relaxed)
+         && !hass_job_stopping (job);
+}
+
+/* spoliate.c; under the decision lock */
+void hass_spoliate (HassJob *job, HassSlot *slot, guint device);
 
 /* decide.c */
 /* A device that is not open so long after the predicted time, in ns, is late: a

@@ -188,6 +188,9 @@ make_source (HassJob *job, GError **error)
   if (job->samplers)
     job->loads_before = hass_samplers_loads (job->samplers);
   job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
+  job->spoliates = job->strategy && job->strategy->ops->spoliate
+                   && job->cpu >= 0 && job->n_devices > 1
+                   && (farm->kind & HASS_FARM_ANY);
   if (job->strategy && source->started)
     source->started (job);
   return job->strategy != NULL;
@@ -449,7 +452,9 @@ hass_job_report (HassJob *job, gint64 makespan_ns)
                                 = t->transfers.registered_bytes,
                                 .staged_bytes = t->transfers.staged_bytes,
                                 .constant_bytes = t->transfers.constant_bytes,
-                                .peak_bytes = t->transfers.peak_bytes };
+                                .peak_bytes = t->transfers.peak_bytes,
+                                .taken_back = t->taken_back,
+                                .vain_s = t->vain_ns * 1e-9 };
       report->units += report->devices[d].units;
       report->bytes += t->bytes;
     }

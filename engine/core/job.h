@@ -63,8 +63,12 @@ typedef struct
   HassSeatState state;
   gboolean completed; /* the device has completed a grant in this round */
   gint64 again_ns;    /* when a WAIT ends without a completion; 0: never */
-  guint in_flight;    /* grants in flight */
-  guint depth;        /* most grants in flight, by the last grant */
+  /* when it is looked next whether the device should have what cores have
+     begun, 0: when something changes; and the time between two looks
+     (spoliate.c) */
+  gint64 look_ns, look_gap_ns;
+  guint in_flight; /* grants in flight */
+  guint depth;     /* most grants in flight, by the last grant */
   /* CPU pool: what the strategy has been told, with its bytes and its time */
   HassProgress reported;
   HassProgress reported_functions[HASS_MOST_FUNCTIONS];
@@ -139,6 +143,10 @@ typedef struct
   double drained_ns;
   /* when a GPU had been opened; 0: usable from the beginning */
   gint64 ready_ns;
+  /* cores: units that were taken from them (spoliate.c), and the time that they
+     had spent on these */
+  guint64 taken_back;
+  gint64 vain_ns;
   gboolean lost;
   /* why the device first failed or was not opened, or NULL */
   char *message;
@@ -212,6 +220,7 @@ struct HassJob
   HassListener *listeners; /* see facts.h */
   HassFarmFacts facts;     /* what these are told of the farm at its begin */
   gboolean dry, ordered;
+  gboolean spoliates; /* devices may get what cores have begun (spoliate.c) */
   gint64 begin_ns, deadline_ns; /* deadline_ns 0: none */
   /* virtual time: most work per ns of a core or a GPU; else 0 */
   double fastest;
@@ -463,6 +472,15 @@ HassDone hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot,
 void hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
                          HassDone done, gint64 busy_ns, gint64 end_ns);
 guint32 hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot);
+
+/* spoliate.c; only where job->spoliates. A core says what it computes, and that
+   it no longer does. */
+void hass_in_hand_begin (HassWorker *worker, HassSlot *slot, HassExtent extent,
+                         gint64 now_ns);
+void hass_in_hand_end (HassWorker *worker);
+/* Gives back units that were taken from a core; under the decision lock. */
+void hass_spoliated (HassJob *job, HassWorker *worker, HassSlot *slot,
+                     HassExtent extent);
 
 /* results.c */
 gboolean hass_results_check (HassJob *job, const HassBlock *block);

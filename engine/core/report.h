@@ -36,6 +36,9 @@ HASS_BEGIN_DECLS
  * @staged_bytes: bytes of inputs gathered into pinned staging memory.
  * @constant_bytes: bytes of the farm's constants copied to the device.
  * @peak_bytes: maximum of device memory that the library held.
+ * @taken_back: CPU pool: units that were taken from cores which had begun them
+ *   (hass_worker_stopping()), for a device that would have done them sooner.
+ * @vain_s: time that cores had spent on these; a part of @waiting_s.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -56,7 +59,9 @@ typedef struct
   char *message;
   guint64 direct_bytes, registered_bytes, staged_bytes, constant_bytes;
   guint64 peak_bytes;
-  guint64 reserved[6];
+  guint64 taken_back;
+  double vain_s;
+  guint64 reserved[4];
 } HassDeviceReport;
 
 /**

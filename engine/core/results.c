@@ -53,6 +53,19 @@ hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
   hass_job_stop (job, error);
 }
 
+/* Handles a unit that was taken from its core: drops what it has emitted since
+   @mark, and the reason for which it ended early. */
+void
+hass_unit_given_back (HassJob *job, HassWorker *worker, HassUnitMark mark,
+                      GError *error)
+{
+  if (worker->run)
+    worker->run->used = mark.run_used;
+  drop_nested (job, worker, mark.n_nested);
+  g_error_free (error);
+  worker->gave_back = TRUE;
+}
+
 /* Checks a block that has an input or output of some bytes but without an
    address. A farm with a GPU worker needs an address, unless a bundler or an
    unbundler finds the bytes; a farm without one only counts the bytes against

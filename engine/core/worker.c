@@ -58,8 +58,13 @@ hass_worker_constant (const HassWorker *worker, guint index)
 gboolean
 hass_worker_stopping (const HassWorker *worker)
 {
-  return !is_alive (worker, "hass_worker_stopping")
-         || hass_job_must_stop (worker->job)
+  if (!is_alive (worker, "hass_worker_stopping"))
+    return TRUE;
+  /* Relaxed, as in HassInHand. */
+  if (worker->asks
+      && !atomic_load_explicit (worker->asks, memory_order_relaxed))
+    atomic_store_explicit (worker->asks, TRUE, memory_order_relaxed);
+  return hass_job_must_stop (worker->job)
          || (worker->unneeded
              && atomic_load_explicit (worker->unneeded, memory_order_relaxed));
 }
@@ -278,7 +283,8 @@ hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
   HassCpuPool *pool = hass_cpu_pool_get (MAX (job->n_cores, 1), NULL);
   Loop loop = { .worker = { .job = job,
                             .index = worker->index,
-                            .unneeded = worker->unneeded },
+                            .unneeded = worker->unneeded,
+                            .asks = worker->asks },
                 .body = body,
                 .user_data = user_data,
                 .charged = hass_callback.charged };

@@ -67,7 +67,12 @@ once (HassJob *job, HassWorker *worker)
   /* The wait for lines that all cores write is no cost of a unit: pulls would
      become smaller where they are frequent, and more frequent. */
   gint64 pulled = slot->round.ready ? hass_live_now (job) : begin;
+  gboolean in_hand = job->spoliates && !slot->round.ready;
+  if (in_hand)
+    hass_in_hand_begin (worker, slot, e, begin);
   HassDone done = hass_execute (job, worker, slot, e, FALSE);
+  if (in_hand)
+    hass_in_hand_end (worker);
   gint64 end = hass_live_now (job);
   worker->now_ns = end;
   HASS_ANNOUNCE (job, pulled,

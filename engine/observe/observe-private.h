@@ -32,6 +32,22 @@ gboolean hass_text_file_close (HassTextFile *f, GError **error);
    file of this sort; updated. Any thread. */
 gboolean hass_text_file_again (_Atomic (const char *) *last, const char *path);
 
+/* The losses of HassReport, in the order of a farm's life: what tables and JSON
+   call them, and where they are (report.c). */
+#define HASS_LOSSES 9
+typedef struct
+{
+  const char *name, *member;
+  gsize offset;
+} HassLossName;
+extern const HassLossName hass_loss_names[HASS_LOSSES];
+
+static inline double
+hass_report_loss (const HassReport *r, guint i)
+{
+  return G_STRUCT_MEMBER (double, r, hass_loss_names[i].offset);
+}
+
 /* Returns how files name the kind of a device. */
 static inline const char *
 hass_device_kind_text (HassDeviceKind kind)

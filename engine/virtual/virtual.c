@@ -58,12 +58,41 @@ feed_cores (HassVirtualWorld *w, HassSlot *running)
       worker->last_chunk = e.n;
       job->totals[job->cpu].cost += cost;
       hass_virtual_occupy (w, c);
+      if (job->spoliates && !slot->round.ready)
+        {
+          hass_in_hand_begin (worker, slot, e, w->clock);
+          atomic_store (&worker->in_hand.asked, TRUE);
+        }
       gint64 end = hass_virtual_later (w, w->clock, MAX (ns, 1));
       hass_virtual_push (w, (HassVirtualDue){ .t = end,
                                               .core = (gint)c,
                                               .slot = slot,
                                               .extent = e,
                                               .begin = w->clock });
+      any = TRUE;
+    }
+  return any;
+}
+
+/* Cores give back what was taken from them. Returns: whether any did. */
+static gboolean
+let_go (HassVirtualWorld *w)
+{
+  HassJob *job = w->job;
+  gboolean any = FALSE;
+  for (guint c = 0; job->spoliates && c < job->n_cores; c++)
+    {
+      HassWorker *worker = &job->workers[c];
+      if (!w->core_busy[c] || !worker->unneeded || !*worker->unneeded)
+        continue;
+      HassVirtualDue due = hass_virtual_cancel (w, (gint)c);
+      hass_virtual_vacate (w, c);
+      job->totals[job->cpu].cost
+          -= hass_virtual_cost (w, &due.slot->round, job->cpu, due.extent);
+      hass_lock_take (&job->decision);
+      hass_spoliated (job, worker, due.slot, due.extent);
+      hass_lock_give (&job->decision);
+      hass_in_hand_end (worker);
       any = TRUE;
     }
   return any;
@@ -97,6 +126,7 @@ feed (HassVirtualWorld *w, HassSlot *slot)
       /* A pull leaves nothing new to devices that found nothing, unless it
          fills an open round, after which another one begins. */
       any |= feed_cores (w, slot) && job->has_opened;
+      any |= let_go (w);
       /* If the strategy was told of a completion of the cores meanwhile, GPUs
          that wait may be asked again. */
       any |= job->n_told != told;
@@ -119,6 +149,7 @@ core_done (HassVirtualWorld *w, const HassVirtualDue *event)
   HassSlot *slot = event->slot;
   HassWorker *worker = &job->workers[event->core];
   hass_virtual_vacate (w, (guint)event->core);
+  hass_in_hand_end (worker);
   HassDone done = hass_execute (job, worker, slot, event->extent, job->dry);
   HASS_ANNOUNCE (job, pulled,
                  &(HassPulled){ .round = &slot->round,
@@ -368,6 +399,7 @@ run (HassVirtualWorld *w, HassReport **report)
   HassJob *job = w->job;
   guint first_gpu = hass_virtual_first_gpu (w);
   job->driver = w;
+  job->spoliates &= w->model && w->model->stoppable;
   w->course = job->farm->kind == HASS_FARM_DATAFLOW   ? &hass_virtual_dataflow
               : job->farm->kind == HASS_FARM_PIPELINE ? &hass_virtual_flow
                                                       : NULL;

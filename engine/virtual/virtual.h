@@ -63,6 +63,8 @@ typedef struct
  * @token_work: pipeline: returns the work of a token at a stage on a device, in
  *   the unit of the platform's rates. NULL: the cost of its load, else its
  *   input bytes, else 1.
+ * @stoppable: workers ask whether they should stop, so that what cores have
+ * begun can be taken from them.
  * @loops: pipeline: [n_stages] where idle cores can help inside a token
  *   (hass_worker_parallel_for()): all cores take for it 1 / (@loops * cores) of
  *   the time of one, if that is less; 0: they cannot. NULL: nowhere.
@@ -92,6 +94,7 @@ typedef struct
                   guint32 n);
   double (*token_work) (gpointer data, guint stage, guint device,
                         const HassToken *token);
+  gboolean stoppable;
   const double *loops;
   const HassDeviceTraits *traits;
   const double *gap_ns, *late_ns, *open_ns, *submit_ns, *host_ns;

@@ -8,6 +8,7 @@
 
 #include "ends-private.h"
 #include "sched/functions.h"
+#include "sched/spoliation.h"
 #include "open-private.h"
 #include "solo-private.h"
 

@@ -421,6 +421,58 @@ observe (gpointer self, HassRound *round, const HassCompletion *told)
     learn (s, round, &done, &b, ns);
 }
 
+/* The cores get nothing more in this round, as what was taken from them would
+   come back to them. A unit is assumed to take a core twice as long as it has
+   computed, so that later rounds do not begin with the same mistake. */
+static void
+taken (HassAutoKnown *k, const HassBegun *begun, guint n)
+{
+  HassEstimate *cpu = &k->e.of[k->u.cpu];
+  guint64 units = 0;
+  double work = 0, ns = 0;
+  for (guint i = 0; i < n; i++)
+    if (begun[i].take)
+      {
+        units += begun[i].units;
+        work += begun[i].work;
+        ns += begun[i].ns;
+      }
+  if (units == 0)
+    return;
+  hass_forecast_cpu_granted (&k->f, -(gint64)units);
+  k->f.seats[k->u.cpu].hopeless = TRUE;
+  if (cpu->shown.busy_ns <= 0 && cpu->prior_rate <= 0)
+    cpu->prior_rate = work * k->u.cores / (2 * ns);
+  HASS_NOTE (k->u.env,
+             "%" G_GUINT64_FORMAT " units are taken from cores that have "
+             "computed for %.4g ms in all",
+             units, ns * 1e-6);
+}
+
+static gint64
+spoliate (gpointer self, HassRound *round, guint device, HassBegun *begun,
+          guint n)
+{
+  HassAuto *s = self;
+  HassAutoKnown *k = &s->k;
+  if (s->functions.used || hass_forecast_out (&k->f, device)
+      || !hass_auto_arm_has (&k->u, s->guard.arm, device)
+      || !hass_estimates_known (&k->e, round, device))
+    return 0;
+  const HassFit *fit = hass_estimates_fit (&k->e, round, device, TRUE);
+  double rate = hass_estimates_gpu_rate (&k->e, device, 0, fit);
+  HassSpoliator by
+      = { .fixed_ns = fit->seen > 0
+                          ? hass_estimates_fixed_ns (&k->e, round, device, fit)
+                          : k->e.of[device].prior_ns,
+          .ns_per_work = 1 / rate,
+          .fill = hass_units_fill_work (&k->u, device) / k->u.work,
+          .core_rate = hass_estimates_core_rate (&k->e) };
+  gint64 again_ns = rate > 0 ? hass_spoliation (&by, begun, n) : 0;
+  taken (k, begun, n);
+  return again_ns;
+}
+
 const HassStrategyOps hass_auto = {
   .struct_size = sizeof (HassStrategyOps),
   .name = "auto",
@@ -436,4 +488,5 @@ const HassStrategyOps hass_auto = {
   .end_round = end_round,
   .destroy = destroy,
   .flags = HASS_STRATEGY_OPEN,
+  .spoliate = spoliate,
 };

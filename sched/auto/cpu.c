@@ -130,6 +130,19 @@ planned_units (HassAuto *s, const HassRound *round, guint64 most,
   return most_of_part (s, round, most, force);
 }
 
+/* Returns TRUE if units of this round were taken from the cores for a GPU that
+   has not failed since. */
+static gboolean
+taken_from (const HassAuto *s)
+{
+  if (!s->k.f.seats[s->k.u.cpu].hopeless)
+    return FALSE;
+  for (guint d = 0; d < s->k.u.n; d++)
+    if (d != s->k.u.cpu && !hass_forecast_out (&s->k.f, d))
+      return TRUE;
+  return FALSE;
+}
+
 /* Returns the number of units for the cores before they ask again; 0: none now.
    Units are kept for GPUs whose rate is unknown, so that they are tried. */
 static guint64
@@ -139,6 +152,9 @@ cpu_units (HassAuto *s, const HassRound *round, gboolean force,
   guint cpu = s->k.u.cpu;
   guint64 waiting = hass_round_waiting (round);
   guint64 kept = hass_forecast_kept_units (&s->k.f, round);
+  s->why = "what cores had begun was taken from them";
+  if (taken_from (s) && !force)
+    return 0;
   s->why = "what waits is kept for unknown GPUs";
   if (waiting <= kept && !force)
     return 0;

@@ -5,10 +5,10 @@
 
 #include <gio/gio.h>
 #include <string.h>
-
 #include <unistd.h>
 
 #include "device/fake_cudart.h"
+#include "engine/core/callback.h"
 #include "stand_in.h"
 
 #define POISON 0xdeadbeef
@@ -185,8 +185,13 @@ unit (Ledger *l, const Unit *u, HassWorker *worker, GError **error)
       ledger_blame (l, "a load that a failed unit emitted was computed");
       return TRUE;
     }
-  if (t->spin_us > 0 && u->on_core)
+  if (t->spin_us > 0 && u->on_core && !hass_worker_stopping (worker))
     usleep (mix (t->seed, u->id, 3) % t->spin_us);
+  if (u->on_core && worker->unneeded && *worker->unneeded)
+    {
+      leave_poison (l, worker);
+      return FALSE;
+    }
   if (t->cancel_after > 0 && nth == t->cancel_after && !t->collect)
     g_cancellable_cancel (l->cancellable);
   if (fails)

@@ -99,6 +99,18 @@ at_random (gpointer self, HassRound *round, guint device, gboolean force,
   return g_rand_int_range (r->rand, 0, 4); /* 3 is no answer at all */
 }
 
+/* Takes any of what cores have begun. */
+static gint64
+spoliate (gpointer self, HassRound *round, guint device, HassBegun *begun,
+          guint n)
+{
+  Rogue *r = self;
+  (void)round, (void)device;
+  for (guint i = 0; i < n; i++)
+    begun[i].take = g_rand_int_range (r->rand, 0, 3) == 0;
+  return g_rand_int_range (r->rand, -1, 30000);
+}
+
 /* No rogue: lets only GPUs work, and those only when it must. */
 static HassAnswer
 when_forced (gpointer self, HassRound *round, guint device, gboolean force,
@@ -126,7 +138,7 @@ take_five (gpointer self, HassRound *round, guint device, gboolean force,
   {                                                                            \
     .struct_size = sizeof (HassStrategyOps), .name = text,                     \
     .summary = "misbehaves", .source = "tests", .farms = HASS_FARM_ANY,        \
-    .create = create, .grant = id, .destroy = destroy                          \
+    .create = create, .grant = id, .destroy = destroy, .spoliate = spoliate    \
   }
 
 static const HassStrategyOps rogues[] = {

@@ -224,6 +224,24 @@ pulls (void)
   hass_round_clear (&round_);
 }
 
+/* Not those of another kind of device. */
+static void
+adjacent_returns (void)
+{
+  open_trial_round ();
+  open_equal (30);
+  TAKE (GPU0, .source = HASS_FROM_BACK, .units = 30);
+  hass_round_give_back (&round_, (HassExtent){ 10, 1 }); /* the range */
+  hass_round_give_back (&round_, (HassExtent){ 20, 1 });
+  hass_round_give_back (&round_, (HassExtent){ 22, 1 });
+  hass_round_keep_for_cpu (&round_, (HassExtent){ 23, 1 });
+  hass_round_give_back (&round_, (HassExtent){ 21, 1 });
+  CU_ASSERT_EQUAL (hass_round_waiting (&round_), 4);
+  CU_ASSERT (extent_is (TAKE (GPU0, .units = 9), 20, 3));
+  CU_ASSERT (extent_is (TAKE (CPU, .units = 9), 23, 1));
+  CU_ASSERT (extent_is (TAKE (CPU, .units = 9), 10, 1));
+}
+
 HASS_TEST_SUITE (
     round_take,
     { "a take keeps to its end, its units and its multiple", takes },
@@ -234,5 +252,6 @@ HASS_TEST_SUITE (
     { "returned exclusive units stay exclusive", exclusives_for_gpu_returned },
     { "the limit of work holds for exclusive units too", exclusives_by_work },
     { "returned units wait and go first", returns },
+    { "adjacent ones are taken together", adjacent_returns },
     { "waiting units are found wherever they are", everywhere },
     { "cores pull from where they were sent", pulls })

@@ -257,8 +257,9 @@ static void
 other_options (void)
 {
   static const char *const refused[]
-      = { "--rounds 3", "--slow gpu0:2:3", "--no-static", "--parts 4",
-          "--start 1",  "--lose gpu0:1",   "--kernels 2", "--loops 1.5" };
+      = { "--rounds 3",  "--slow gpu0:2:3", "--no-static",
+          "--parts 4",   "--start 1",       "--lose gpu0:1",
+          "--kernels 2", "--loops 1.5",     "--stoppable" };
   g_autofree char *csv = NULL, *text = NULL, *err = NULL, *more = NULL;
   for (guint i = 0; i < G_N_ELEMENTS (refused); i++)
     {

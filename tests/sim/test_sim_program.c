@@ -361,13 +361,26 @@ no_static (void)
     }
 }
 
+/* A first round in which cores would take a hundred times as long as GPUs. */
+static void
+stoppable (void)
+{
+  g_autofree char *firm = NULL, *out = NULL;
+  const char *words = "--random 8 --family few --seed 501 --no-static --csv";
+  g_autofree char *more = g_strdup_printf ("%s --stoppable", words);
+  CU_ASSERT_EQUAL (run (&firm, NULL, words), 0);
+  CU_ASSERT_EQUAL (run (&out, NULL, more), 0);
+  CU_ASSERT_STRING_NOT_EQUAL (firm, out);
+}
+
 /* Replays a farm that hass-sim itself records. */
 static void
 replays (void)
 {
   static const char *const others[]
-      = { "rounds 3", "parts 1", "kernels 2",       "start 1", "slow nonsense",
-          "lose x",   "noise 0", "trace /dev/null", "summary", "no-static" };
+      = { "rounds 3",      "parts 1",   "kernels 2", "start 1",
+          "slow nonsense", "lose x",    "noise 0",   "trace /dev/null",
+          "summary",       "no-static", "stoppable" };
   g_autofree char *path = trial_file (""), *table = NULL;
   g_setenv ("HASS_RECORD", path, TRUE);
   CU_ASSERT_EQUAL (run (&table, NULL, "-w thesis-equal -n 2 --no-static"), 0);
@@ -409,6 +422,7 @@ HASS_TEST_SUITE (
     { "a file that cannot be written is status 1", unwritable },
     { "with --no-static the comparison with it is shown as unknown",
       no_static },
+    { "units are taken from cores whose workers ask", stoppable },
     { "the same words print the same", same_output },
     { "--trace writes lines, a lost GPU's among them", traced },
     { "a replay refuses options that have no meaning there, and leaves out "

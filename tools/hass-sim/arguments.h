@@ -24,7 +24,7 @@ typedef struct
   gint random_cases, replay_farm;
   gint rounds, part_mib, start_ms, kernels, times;
   gint64 seed;
-  gboolean json, csv, list, summary_only, no_static, known, pure;
+  gboolean json, csv, list, summary_only, no_static, known, pure, stoppable;
   double noise, loops;
   char **strategies;
 } SimArguments;

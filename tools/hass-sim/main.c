@@ -80,6 +80,7 @@ run_case (Bench *b, SimCase *c, const char *group, GError **error)
 {
   GPtrArray *results
       = g_ptr_array_new_with_free_func ((GDestroyNotify)sim_result_free);
+  c->stoppable = a->stoppable;
   sim_bounds (c);
   if (!a->no_static && !sim_best_static (c, error))
     {

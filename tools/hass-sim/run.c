@@ -173,6 +173,7 @@ sim_run (const SimCase *c, const char *strategy, const char *trace)
   HassVirtualModel model = { .entry_bytes = w->entry_bytes,
                              .merge_ns = w->merge_ns,
                              .cost = cost,
+                             .stoppable = c->stoppable,
                              .round_ended = round_ended,
                              .data = &run,
                              .events = c->events,

@@ -158,6 +158,7 @@ typedef struct
   double *static_ns; /* [rounds] of the best static split; NULL: not computed */
   char *static_split; /* its strategy specification */
   gint64 most_ms; /* of all rounds of a run, which is late then; 0: no limit */
+  gboolean stoppable; /* workers ask whether they should stop */
 } SimCase;
 
 /* Takes over the workload and the platform. */
