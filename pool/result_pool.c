@@ -52,8 +52,9 @@ hass_result_pool_new (gboolean ordered, gsize max_bytes,
   return pool;
 }
 
-static void
-run_free (HassRun *run)
+/* Frees a run that is not committed. */
+void
+hass_run_free (HassRun *run)
 {
   g_free (run->items);
   g_free (run);
@@ -65,7 +66,7 @@ runs_free (HassRun *run)
   while (run)
     {
       HassRun *next = run->next;
-      run_free (run);
+      hass_run_free (run);
       run = next;
     }
 }
@@ -76,7 +77,7 @@ hass_result_pool_free (HassResultPool *pool)
   runs_free (pool->first);
   runs_free (pool->kept);
   for (guint i = 0; i < pool->heap->len; i++)
-    run_free (pool->heap->pdata[i]);
+    hass_run_free (pool->heap->pdata[i]);
   g_ptr_array_unref (pool->heap);
   pthread_mutex_destroy (&pool->lock);
   pthread_cond_destroy (&pool->room);

@@ -53,6 +53,7 @@ HassResultPool *hass_result_pool_new (gboolean ordered, gsize max_bytes,
 void hass_result_pool_free (HassResultPool *pool);
 
 HassRun *hass_result_pool_run (HassResultPool *pool);
+void hass_run_free (HassRun *run);
 void hass_run_add (HassRun *run, const HassResultItem *item,
                    gconstpointer inline_data);
 gint64 hass_result_pool_commit (HassResultPool *pool, HassRun *run);

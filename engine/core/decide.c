@@ -367,7 +367,9 @@ hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
                  HassGrant *grant)
 {
   gboolean any = grant_gpu (job, slot, device, extent, grant);
-  if (!any && job->spoliates)
+  if (any)
+    slot->seats[device].look_gap_ns = 0;
+  else if (job->spoliates)
     hass_spoliate (job, slot, device);
   return any;
 }
@@ -389,7 +391,7 @@ ask_again (HassJob *job, HassSlot *slot, gboolean failed)
   for (guint d = 0; d < job->n_devices; d++)
     {
       HassSeat *seat = &slot->seats[d];
-      seat->look_ns = seat->look_gap_ns = 0;
+      seat->look_ns = 0;
       if (seat->state == HASS_SEAT_WAIT
           || (failed && seat->state == HASS_SEAT_DONE))
         seat->state = HASS_SEAT_ASK;

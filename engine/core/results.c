@@ -54,13 +54,16 @@ hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
 }
 
 /* Handles a unit that was taken from its core: drops what it has emitted since
-   @mark, and the reason for which it ended early. */
+   @mark, and the reason for which it ended early. A run without results is not
+   kept, as the core may have no further unit with which to commit it. */
 void
 hass_unit_given_back (HassJob *job, HassWorker *worker, HassUnitMark mark,
                       GError *error)
 {
   if (worker->run)
     worker->run->used = mark.run_used;
+  if (mark.run_used == 0)
+    g_clear_pointer (&worker->run, hass_run_free);
   drop_nested (job, worker, mark.n_nested);
   g_error_free (error);
   worker->gave_back = TRUE;

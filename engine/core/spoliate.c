@@ -23,9 +23,14 @@
 #include "job-private.h"
 
 /* The first interval after which it is looked again whether workers of units
-   that cores have begun have asked meanwhile, in ns; then it doubles. A guess:
-   less wakes a thread more often, more finds out later. */
+   that cores have begun have asked meanwhile, in ns, and the longest; in
+   between it doubles. Guesses: less wakes a thread more often, more finds out
+   later. */
 #define LEAST_LOOK_NS 100000
+#define MOST_LOOK_NS 10000000
+/* A pull of more units is not taken from its core: they are short, and adding
+   their work up would cost time. A guess. */
+#define MOST_UNITS 64
 
 /* -- 1. Cores ----------------------------------------------------------- */
 
@@ -34,6 +39,8 @@ hass_in_hand_begin (HassWorker *worker, HassSlot *slot, HassExtent extent,
                     gint64 now_ns)
 {
   HassInHand *in = &worker->in_hand;
+  if (extent.n > MOST_UNITS)
+    return;
   worker->unneeded = &in->unneeded;
   worker->asks = &in->asked;
 #define SET(field, value)                                                      \
@@ -143,7 +150,8 @@ hass_spoliate (HassJob *job, HassSlot *slot, guint device)
   guint n = hass_round_waiting_anywhere (&slot->round) > 0
                 ? 0
                 : find (job, slot, device, begun, of);
-  seat->look_gap_ns = MAX (2 * seat->look_gap_ns, LEAST_LOOK_NS);
+  seat->look_gap_ns
+      = CLAMP (2 * seat->look_gap_ns, LEAST_LOOK_NS, MOST_LOOK_NS);
   if (n == 0)
     again_ns = seat->look_gap_ns;
   else

@@ -74,7 +74,7 @@ hass_task_run_at_once (HassGraph *graph, HassGraphTask *task)
   HassGraphWorker *w = &graph->workers[0];
   const HassCodeletState *codelet = task->codelet;
   const HassCodeletCount *count = &w->codelets[codelet->index];
-  gint64 ns = -count->ns;
+  gint64 ns, before_ns = count->ns;
   HassCallback before
       = hass_engine_enter_callback ("codelet", job, &job->workers[0]);
   graph->building = FALSE;
@@ -82,7 +82,7 @@ hass_task_run_at_once (HassGraph *graph, HassGraphTask *task)
   graph->building = TRUE;
   hass_engine_leave_callback (before);
   hass_task_say_ended (w);
-  ns = now > 0 ? ns + count->ns
+  ns = now > 0 ? count->ns - before_ns
                : atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
   w->busy_ns += ns;
   graph->at_once_ns += ns;
@@ -94,6 +94,7 @@ void
 hass_graph_catch_up (HassGraph *graph)
 {
   HassJob *job = graph->job;
+  graph->catch_up_at = graph->n_submitted + CATCH_UP;
   if (!all_are_short (graph))
     return;
   gint64 begin = job->engine->now (job);
@@ -105,7 +106,6 @@ hass_graph_catch_up (HassGraph *graph)
   hass_graph_busy (&graph->workers[0], end);
   graph->building = TRUE;
   graph->at_once_ns += end - begin;
-  graph->catch_up_at = graph->n_submitted + CATCH_UP;
 }
 
 gboolean

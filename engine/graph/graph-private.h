@@ -116,6 +116,7 @@ struct HassGraph
   double *work; /* [most]: what tasks cost as hints say; NULL: live, built */
   HassGraphWorker *workers; /* [n_workers] */
   gboolean modelled;        /* it runs in virtual time */
+  gboolean in_order; /* the submitting thread alone runs a recorded graph */
   guint n_workers;
   guint n_queues;              /* cores: only these compute tasks */
   HassEdges edges;             /* running a recorded graph; else NULL */
@@ -144,7 +145,6 @@ struct HassGraph
   _Alignas(HASS_CACHE_LINE) pthread_t owner;
   gboolean building;  /* it is in the build callback */
   gboolean allocates; /* tasks have memory of their own */
-  gboolean in_order;  /* it runs a recorded graph by itself */
   guint64 n_submitted;
   guint64 n_retired; /* all tasks with a lower number have ended */
   /* of its time in hass_graph_task(): for tasks that it computed as they came

@@ -12,8 +12,9 @@
       shared mode. A shared access waits for the exclusive one before its group;
       an exclusive one waits for all of the group before it. The record of the
       access in the task is the edge: an access that waits is pushed on the list
-      of the one that it waits for. An access that is over closes its list with
-      one exchange and counts down the tasks that it finds there.
+      of the one that it waits for. An access that is over closes its list, with
+      an exchange unless no other thread can push to it, and counts down the
+      tasks that it finds there.
    3. Ready tasks (ready.c) wait in a queue of the core that made them ready; in
       one heap for all cores if priorities matter and the tasks are long enough
       for its lock.

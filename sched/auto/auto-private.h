@@ -115,9 +115,11 @@ gboolean hass_auto_closed (const HassAuto *s, const HassRound *round,
    is unknown does one (start.c). */
 double hass_auto_core_times (const HassUnits *u, guint device);
 
-/* The time of the rounds so far, in ns, and about that of earlier runs, each of
-   which has taken round_ns with GPUs alone (start.c). */
+/* Returns the time of the rounds so far, in ns, and about that of earlier runs
+   in which no core was tried, each of which has taken round_ns with GPUs alone
+   (start.c). */
 double hass_auto_spent_ns (const HassAuto *s, double round_ns);
+
 /* Returns TRUE if the round has so few units that one on a core may take longer
    than GPUs need for all (start.c). */
 gboolean hass_auto_few_units (const HassUnits *u, const HassRound *round);

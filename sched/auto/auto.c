@@ -63,8 +63,9 @@
       have to wait for.
 
    Loses where rates change faster than a bundle; where the first bundles are
-   not like the rest; in a first round that one unit on a core, or one filled
-   bundle on a slow GPU, outlasts, tried because nothing is known; against a
+   not like the rest; in a first round that one unit on a core, unless its
+   worker asks whether to stop, or one filled bundle on a slow GPU, outlasts,
+   tried because nothing is known; against a
    strategy that knows costs where they are unknown and differ much. The guard
    goes by measurement, not by law: doc/results/auto.md says how often one
    device alone would have been faster.

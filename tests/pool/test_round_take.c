@@ -240,6 +240,7 @@ adjacent_returns (void)
   CU_ASSERT (extent_is (TAKE (GPU0, .units = 9), 20, 3));
   CU_ASSERT (extent_is (TAKE (CPU, .units = 9), 23, 1));
   CU_ASSERT (extent_is (TAKE (CPU, .units = 9), 10, 1));
+  hass_round_clear (&round_);
 }
 
 HASS_TEST_SUITE (
