@@ -33,8 +33,7 @@
 
 HASS_BEGIN_DECLS
 
-/* Declared here, as <gio/gio.h> takes as long to compile as all headers of
- * hass. */
+/* Declared here, since files are compiled faster without <gio/gio.h>. */
 struct _GCancellable;
 typedef struct _HassEmitter HassEmitter;
 typedef struct _HassWorker HassWorker;
@@ -400,8 +399,8 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  * @n_cores: number of cores of the real machine; 0: HASS_NCPU, else as the
  *   affinity mask and the cgroup allow.
  * @on_error: error policy.
- * @cancellable: a GCancellable of <gio/gio.h>: cancelling it stops the farm;
- * not owned; or NULL.
+ * @cancellable: a GCancellable of <gio/gio.h>, which stops the farm when it is
+ *   cancelled; not owned; or NULL.
  * @deadline_ms: the farm stops this many ms after its beginning; 0: never. It
  *   returns when the callbacks that run then have returned.
  * @progress: called at intervals; not in virtual time; or NULL.

@@ -108,6 +108,7 @@ run (void)
   p.n_loads = N;
   p.stages = stages;
   p.n_stages = G_N_ELEMENTS (stages);
+  p.run.n_cores = 2; /* with N cores the device might get no token */
   p.run.devices = &device;
   p.run.n_devices = 1;
   p.run.strategy = "one-by-one";
